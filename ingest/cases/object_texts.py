@@ -20,6 +20,12 @@ _YAML_START: Final = re.compile(rb"\A(?:[ \t]*(?:#[^\n]*)?\r?\n)*(?:---|%YAML|- 
 _FENCED: Final = re.compile(rb"^```[^\n]*\n(.*?)(?:^```[ \t]*\r?$|\Z)", re.MULTILINE | re.DOTALL)
 _JSON: Final = re.compile(rb"\A\s*[\[{]")
 _JSON_KIND: Final = re.compile(rb'"(?:apiVersion|kind)"\s*:\s*"')
+_JSON_EVENT: Final = re.compile(rb'"(?:involvedObject|regarding)"\s*:\s*\{')
+"""Field of an event, also inside of what an exporter or a store of logs puts around it."""
+_WRAPPED_AT: Final = ("timestamp", "@timestamp", "time")
+"""Fields in which programs write the time of a line."""
+_MAX_DEPTH: Final = 4
+"""Levels of such wrappings."""
 _JSON_FIELD: Final = re.compile(rb'\A\s*\[?\s*\{\s*(?:"(?:apiVersion|items|kind|metadata)")')
 """First field of an object as kubectl writes it; JSON lines of logs begin with others."""
 
@@ -28,7 +34,8 @@ def has_objects(head: bytes) -> bool:
     """Tell from its first bytes whether a text holds Kubernetes objects."""
     head = _strip_fences(head.removeprefix(_BOM))
     if _JSON.match(head):
-        return bool(_JSON_FIELD.match(head) and _JSON_KIND.search(head)) or _is_one_object(head)
+        is_listed = _JSON_FIELD.match(head) and _JSON_KIND.search(head)
+        return bool(is_listed or _JSON_EVENT.search(head)) or _is_one_object(head)
     # A fence at the margin is that of a document, such as a proposal that shows objects between logs.
     return bool(_YAML_START.match(head) and _YAML.search(head) and not _FENCED.search(head))
 
@@ -63,10 +70,36 @@ def parse_objects(name: str, text: bytes) -> list[Json]:
         raise MistakeError(f"{name}:{error.line}: {error.problem}") from None
     except ValueError as error:
         raise MistakeError(f"{name}: is not JSON: {error}") from None
-    objects = [value for value in values if isinstance(value, dict) and isinstance(value.get("kind"), str)]
+    objects = [entry for value in values for entry in _list_objects(value)]
     if not objects:
         raise MistakeError(f"{name}: no document is a Kubernetes object (apiVersion, kind, metadata)")
     return objects
+
+
+def _list_objects(value: Any) -> list[Json]:
+    """List the object, or the event that a program wrapped."""
+    if isinstance(value, dict) and isinstance(value.get("kind"), str):
+        return [value]
+    event = unwrap_event(value)
+    return [event] if event else []
+
+
+def unwrap_event(value: Any, written_at: str = "", depth: int = _MAX_DEPTH) -> Json | None:
+    """Unwrap an event that stands in a line of a log or of an exporter, with its kind; None for anything else.
+
+    ``written_at``: the time of what wraps it, for an event without one.
+    """
+    if not isinstance(value, dict) or not depth:
+        return None
+    written_at = next((value[name] for name in _WRAPPED_AT if isinstance(value.get(name), str)), written_at)
+    involved = value.get("involvedObject", value.get("regarding"))
+    words = value.get("message", value.get("note"))
+    if isinstance(involved, dict) and involved.get("name") and isinstance(words, str) and value.get("reason"):
+        event = {"apiVersion": "v1", "kind": "Event"} | value | {"involvedObject": involved, "message": words}
+        is_dated = any(value.get(name) for name in ("lastTimestamp", "eventTime", "firstTimestamp"))
+        return event if is_dated or not written_at else event | {"lastTimestamp": written_at}
+    inner = (unwrap_event(entry, written_at, depth - 1) for entry in value.values())
+    return next((event for event in inner if event), None)
 
 
 def _parse_json(text: bytes) -> Iterator[Any]:

@@ -84,6 +84,13 @@ _JSON: Final = re.compile(r'^(?![^{]*\b(?:ERROR|error)\b)[^{]*(?P<fields>\{"\w.*
 _LOGFMT: Final = re.compile(r'(?:msg|message|err|error)="(?P<note>(?:[^"\\]|\\.)+)"')
 _ARGO_NODE: Final = re.compile(r"\bnamespace=(?P<namespace>\S+) .*\bnodeID=(?P<name>\S+)")
 """Node of a workflow of Argo, which has the name of its pod."""
+_JENKINS: Final = re.compile(
+    r"\[(?P<type>Normal|Warning)\]\[(?P<namespace>[^\s/\]]+)/(?P<name>[^\s\]]+)\]\[(?P<reason>\w+)\] (?P<note>.+)$"
+)
+"""Event as Jenkins writes it into the console of a build."""
+_KUBELET_LINE: Final = re.compile(r"(?:^|\s)(?P<host>[a-z0-9][\w.-]*) kubelet\[\d+\]:")
+"""Line of a kubelet in the journal of its node."""
+_LOGGED_POD: Final = re.compile(r'\bpod="(?P<namespace>[^\s"/]+)/(?P<name>[^\s"/]+)"')
 _TAGGED: Final = re.compile(r"\[(?P<type>Normal|Warning)\]\s+(?P<note>\S.*)$")
 """Events as JupyterHub and other front ends show them."""
 _GROUP_REFUSED: Final = re.compile(
@@ -111,6 +118,8 @@ def parse_statement(line: str) -> PastedEvent | None:
         return logged
     if match := _OBJECT_EVENT.search(line):
         return _build_event(match.groupdict())
+    if match := _JENKINS.search(line):
+        return _build_event(match.groupdict() | {"kind": "Pod"})
     if match := _GO_EVENT.search(line):
         return _build_event(match.groupdict() | {"note": _unquote(match["note"])})
     if match := _KUBELET_ERROR.search(line):
@@ -129,8 +138,11 @@ def parse_statement(line: str) -> PastedEvent | None:
         return replace(stated, reporter=f"{maker['kind']}/{maker['name']}") if stated and maker else stated
     notes = (_unquote(quoted["note"]) for quoted in _LOGFMT.finditer(line))
     if stated := next((event for note in notes if (event := find_sentence(note))), None):
-        argo = _ARGO_NODE.search(line)
-        return replace(stated, kind="Pod", namespace=argo["namespace"], name=argo["name"]) if argo else stated
+        named = _ARGO_NODE.search(line) or _LOGGED_POD.search(line)
+        host = kubelet["host"] if (kubelet := _KUBELET_LINE.search(line)) else ""
+        if named:
+            stated = replace(stated, kind="Pod", namespace=named["namespace"], name=named["name"])
+        return replace(stated, host=host)
     if _KLOG.search(line):
         return None
     tagged = _TAGGED.search(line)

@@ -224,7 +224,8 @@ class _PastedReading:
             self._events = [replace(event, **names) if event in unnamed else event for event in self._events]
             complete_pod(pod, unnamed)
             return
-        has_others = any(event.name != DEFAULT_NAME and event.kind == "Pod" for event in self._events)
+        others = {(event.namespace, event.name) for event in self._events if event.kind == "Pod"}
+        has_others = bool(others - {("", DEFAULT_NAME), ("default", DEFAULT_NAME)} - self._stated)
         if len(stated) == 1 and not has_others:
             ((name, namespace),) = stated.items()
             named = (replace(event, name=name, namespace=event.namespace or namespace) for event in unnamed)

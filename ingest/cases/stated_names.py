@@ -16,6 +16,12 @@ _BARE: Final = re.compile(
     r"(?P<name>[a-z](?=[a-z0-9.]*-)(?=[a-z.-]*[0-9])[a-z0-9.-]{1,250}[a-z0-9])(?![\w/=:\"]*[=/\"])"
 )
 """A name without marks: only a dash and a digit tell it from a word."""
+_QUALIFIED: Final = re.compile(
+    r"(?:\b[Pp]ods?[ :=]+|\[PodInfo\] |\b[Cc]reated [Pp]od: \w+ )[`\"']?"
+    r"(?P<namespace>(?=[0-9-]*[a-z])[a-z0-9][a-z0-9-]{0,62})/"
+    r"(?P<name>[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?)(?![\w/])"
+)
+"""A name with its namespace, as programs write it that make pods: runners of GitLab, Jenkins, Flyte."""
 _LABELED: Final = re.compile(
     r"(?i:\bpod) ?的?(?:名称|名字|名)(?:为|是)?\s*[:：=]?\s*[`\"']?"
     r"(?P<name>[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?)(?![\w/])"
@@ -24,8 +30,14 @@ _LABELED: Final = re.compile(
 _REPORTS: Final = re.compile(
     r"^\s*(?P<name>[a-z][a-z0-9]*(?:-[a-z0-9]+)+) (?:reports|says|shows|is stuck|is (?:still )?[Pp]ending|stays)\b"
 )
+_UNREADY: Final = re.compile(
+    r"(?:^|\s)(?P<name>[a-z0-9][a-z0-9.-]*[a-z0-9]): containers with (?:unready|incomplete) status: \["
+)
+"""A name before its conditions, as Rancher joins them."""
+_WAITS: Final = re.compile(r"\b[Pp]od not yet started: (?P<name>[a-z0-9][a-z0-9.-]*[a-z0-9])")
+"""A name in the log of a task of Airflow."""
 _NAMESPACE: Final = re.compile(
-    r"\b(?:in|of|from) (?:the )?namespace[ :=]+[`\"'*]*(?P<name>[a-z0-9][a-z0-9-]{0,62})(?![\w./])|"
+    r"(?:\b(?:in|of|from) (?:the )?|\()namespace[ :=]+[`\"'*]*(?P<name>[a-z0-9][a-z0-9-]{0,62})(?![\w./])|"
     r"\b(?:in|of|from) (?:the )?[`\"'*]*(?P<before>[a-z0-9][a-z0-9-]{0,62})[`\"'*]* namespace\b|"
     r"命名空间(?:为|是)?\s*[:：=]?\s*[`\"']?(?P<label>[a-z0-9][a-z0-9-]{0,62})"
 )
@@ -34,6 +46,9 @@ _ARTICLES: Final = ("the", "this", "that", "same", "my", "our", "a", "one", "oth
 _COMPONENT: Final = re.compile(
     r"(?:scheduler|autoscaler|controller|manager|operator|webhook|plugin|kubelet|extender|api|server)$"
 )
+
+
+_NAMING: Final = (_QUOTED, _BARE, _REPORTS, _LABELED, _UNREADY, _WAITS)
 
 
 def list_stated_pods(lines: Iterable[str], scope: str) -> set[tuple[str, str]]:
@@ -45,7 +60,8 @@ def _iterate_names(line: str, scope: str) -> Iterator[tuple[str, str]]:
     if waiting := find_waiting_pod(line, scope):
         yield waiting
     elif not PROMPT.match(line):
-        matches = (*_QUOTED.finditer(line), *_BARE.finditer(line), *_REPORTS.finditer(line), *_LABELED.finditer(line))
+        matches = [match for pattern in _NAMING for match in pattern.finditer(line)]
+        yield from ((match["namespace"], match["name"]) for match in _QUALIFIED.finditer(line))
         namespace = _find_namespace(line)
         yield from ((namespace, match["name"]) for match in matches if not _COMPONENT.search(match["name"]))
 

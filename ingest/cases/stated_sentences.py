@@ -25,7 +25,7 @@ _PERSON: Final = r"(?:I|we|[Ww]e|[Mm]y|[Oo]ur|you|your|me|us|somebody|anybody|an
 _ADDRESSES: Final = re.compile(rf"(?<![\w\"./-]){_PERSON}(?![\w\"./-])|\?(?:\s|$)")
 """Words of a person, and questions: no component writes them."""
 _REPORTS: Final = re.compile(
-    r"(?:[:=>|\"'`\u201c({\[\].-]|\b(?:says?|said|shows?|see|seeing|gets?|got|getting|gives?|reads?|reports?|errors?|"
+    r"(?:[:;=>|\"'`\u201c({\[\].-]|\b(?:says?|said|shows?|see|seeing|gets?|got|getting|gives?|reads?|reports?|errors?|"
     r"messages?|events?|warnings?|status|reason|with|is|are|has|have|had|because|since|as)(?: that| the| a| an)?)\s*$",
     re.IGNORECASE,
 )
@@ -38,7 +38,11 @@ _DENIES: Final = re.compile(
 _NEXT_SENTENCE: Final = re.compile(r"(?<=[a-z})\]])[.!]\s+(?=[A-Z][a-z']*\s(?!.*preemption: ))")
 """Place where an author continues behind the sentence of a component; kube-scheduler adds its own about preemption."""
 _ASIDE: Final = re.compile(r"[,;] (?=[a-z])| [-\u2013\u2014(] ?(?=[A-Za-z])")
-_ERROR: Final = re.compile(r"Error|Exception\b")
+_WRITTEN: Final = re.compile(
+    r"Error|Exception\b|^\s*\[?\d{4}-\d\d-\d\d[ ,T]+\d\d:\d\d:\d\d.{0,80}?\b(?:INFO|WARN|WARNING|ERROR)\b|"
+    r"containers with (?:unready|incomplete) status: \["
+)
+"""Line that a program wrote, and not a person: an error, a line of a log, conditions of a pod in a row."""
 _REPEATED: Final = " Received status: "
 """Words of fabric8's Kubernetes client before it writes the answer of the API server again."""
 _COUNTED: Final = re.compile(r".*?available: \d")
@@ -113,7 +117,7 @@ def find_sentence(line: str, *, is_quotation: bool = False) -> PastedEvent | Non
     for sentence in _SENTENCES:
         match = sentence.pattern.search(line)
         # Words further inside are quoted by somebody else, such as in a question about them.
-        limit = len(line) if is_quotation or _ERROR.search(line) else _MAX_QUOTED
+        limit = len(line) if is_quotation or _WRITTEN.search(line) else _MAX_QUOTED
         if match is None or match.start() > limit:
             continue
         note = _cut_prose(_cut_quoted(line, match), sentence).partition(_REPEATED)[0]

@@ -156,7 +156,7 @@ def test_a_bind_that_a_rule_denies_is_not_waited_for() -> None:
         "Events:\n  Normal   Scheduled     9s   kai-scheduler  Pod nlp/fit-0 was assigned to node n-1\n"
         f"  Warning  BindingError  8s   binder         {words}\n"
     )
-    diagnosis = diagnose_text(text, "default/pod")
+    diagnosis = diagnose_text(text, "nlp/fit-0")
     obstacle = get_obstacle(diagnosis)
     assert obstacle.code == "BindDenied"
     assert "wait" not in obstacle.who_acts

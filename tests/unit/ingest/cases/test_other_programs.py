@@ -1,0 +1,96 @@
+"""Refusals that other programs repeat: runners of builds and workflows, exporters of events, journals of kubelets."""
+
+import json
+
+import pytest
+
+from ingest.cases.answers import diagnose_pods
+from ingest.cases.read_case import list_pod_names, read_case_text
+
+WORDS = "0/7 nodes are available: 2 node(s) had untolerated taint {lab: only}, 5 Insufficient amd.com/gpu."
+
+
+def list_sentences(text: str) -> dict[str, tuple[str, str]]:
+    """List code and sentence of each pod's obstacle."""
+    case = read_case_text(text)
+    names = list_pod_names(case)
+    obstacles = [answer.diagnosis.obstacle for answer in diagnose_pods(case, names)]
+    return {
+        name: (obstacle.code, obstacle.sentence.en) for name, obstacle in zip(names, obstacles, strict=True) if obstacle
+    }
+
+
+def list_codes(text: str) -> dict[str, str]:
+    return {pod: code for pod, (code, _) in list_sentences(text).items()}
+
+
+RUNNER = f"""\
+Waiting for pod build/runner-x7-project-9-concurrent-1 to be running, status is Pending
+WARNING: Event retrieved from the cluster: {WORDS}
+"""
+JENKINS = f"""\
+Created Pod: kubernetes build/fold-3-k2q-9xv
+[PodInfo] build/fold-3-k2q-9xv
+\tPod [Pending][Unschedulable] {WORDS}
+[Warning][build/fold-3-k2q-9xv][FailedScheduling] {WORDS}
+"""
+AIRFLOW = f"""\
+[2026-03-04, 08:12:11 UTC] {{pod_manager.py:121}} WARNING - Pod not yet started: fold-8z7pk0qy
+[2026-03-04, 08:14:11 UTC] {{pod.py:979}} INFO - Pod Event: FailedScheduling - {WORDS}
+"""
+FLYTE = f"Last Error: timeout expired; pod: bio-dev/f9d3-n0-0: Unschedulable:{WORDS}\n"
+UNREADY = "fold-77d9-z2x9p: containers with unready status: [fold]"
+RANCHER = f"Deployment fold (namespace bio) does not have minimum availability. {UNREADY}; {WORDS}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "pod"),
+    [
+        (RUNNER, "build/runner-x7-project-9-concurrent-1"),
+        (JENKINS, "build/fold-3-k2q-9xv"),
+        (AIRFLOW, "default/fold-8z7pk0qy"),
+        (FLYTE, "bio-dev/f9d3-n0-0"),
+        (RANCHER, "bio/fold-77d9-z2x9p"),
+    ],
+    ids=["a runner of GitLab", "Jenkins", "Airflow", "Flyte", "Rancher"],
+)
+def test_a_program_that_makes_pods_names_its_own(text: str, pod: str) -> None:
+    assert list_codes(text) == {pod: "ResourceShortOrMissing"}
+
+
+EVENT = {
+    "metadata": {"name": "fold-0.17", "namespace": "bio"},
+    "involvedObject": {"kind": "Pod", "namespace": "bio", "name": "fold-0", "uid": "aa"},
+    "reason": "FailedScheduling",
+    "message": WORDS,
+    "source": {"component": "default-scheduler"},
+    "type": "Warning",
+}
+DATED = EVENT | {"lastTimestamp": "2026-03-04T10:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(DATED),
+        json.dumps({"verb": "ADDED", "event": DATED}),
+        json.dumps([{"insertId": "1", "jsonPayload": EVENT, "timestamp": "2026-03-04T10:00:00Z"}], indent=2),
+        f"{json.dumps({'verb': 'ADDED', 'event': DATED})}\n{json.dumps({'verb': 'UPDATED', 'event': DATED})}\n",
+    ],
+    ids=["an exporter", "a router", "a store of logs", "two lines"],
+)
+def test_an_event_is_read_in_what_programs_wrap_around_it(text: str) -> None:
+    assert list_codes(text) == {"bio/fold-0": "ResourceShortOrMissing"}
+
+
+def test_a_line_of_a_kubelets_journal_names_pod_and_node() -> None:
+    words = "Allocate failed due to no healthy devices present; cannot allocate unhealthy devices amd.com/gpu"
+    line = 'I0304 03:04:10.442500    3921 kubelet.go:2306] "Pod admission denied" podUID="6d" pod="bio/fold-0" '
+    line += f'reason="UnexpectedAdmissionError" message="{words}, which is unexpected"'
+    ((pod, (code, sentence)),) = list_sentences(f"Mar 04 03:04:10 rack-7 kubelet[3921]: {line}\n").items()
+    assert (pod, code) == ("bio/fold-0", "KubeletUnhealthyDevices")
+    assert "rack-7" in sentence
+
+
+def test_numbers_of_nodes_are_no_name_of_a_pod() -> None:
+    assert list_codes(f"My pod: {WORDS}") == {"default/pod": "ResourceShortOrMissing"}
