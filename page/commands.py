@@ -15,15 +15,16 @@ _OTHER: Final = re.compile(r"/api/v1(/(?!clusters)[^?]+)(\?.*)?")
 _RESOURCES: Final = {"/reports/failures": "/reports"}
 """Paths whose resources have another name there."""
 
+_FILTERS: Final = {"obstacle": "--obstacle", "reason": "--reason", "since": "--since"}
 _AT_TERMINAL: Final[tuple[tuple[re.Pattern[str], str, Mapping[str, str]], ...]] = (
     (re.compile(r"/namespaces/(.+)/pods/(.+)/diagnosis"), "why", {"attempt": "--attempt", "exclusion": ""}),
     (re.compile(r"/namespaces/(.+)/pods/(.+)/schedulerlog/history"), "history", {"limit": "--limit"}),
     (re.compile(r"/nodes/([^/]+)"), "node", {"at": "--at"}),
-    (re.compile("/pending"), "list --pending", {"group_by": "--by", "reason": "--reason", "since": "--since"}),
+    (re.compile("/pending"), "list --pending", {"group_by": "--by"} | _FILTERS),
     (
         re.compile("/schedulerlogs"),
         "list",
-        {"q": "--search", "reason": "--reason", "status": "--status", "since": "--since"},
+        {"q": "--search", "status": "--status"} | _FILTERS,
     ),
     (
         re.compile("/trends"),

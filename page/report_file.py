@@ -36,9 +36,10 @@ def list_numbers(report: FailureReport) -> Iterator[Row]:
     """Iterate over every number of the report, as section, key, measure and value."""
     for name in ("attempts", "failed", "failed_before", "bind_failed", "bind_failed_before"):
         yield "attempts", "", name, getattr(report, name)
-    for reason in report.reasons:
-        for name in ("attempts", "attempts_before", "devices"):
-            yield "reason", reason.code, name, getattr(reason, name)
+    for section, reasons in (("obstacle", report.obstacles), ("reason", report.reasons)):
+        for reason in reasons:
+            for name in ("attempts", "attempts_before", "devices"):
+                yield section, reason.code, name, getattr(reason, name)
     for section in ("namespaces", "pools"):
         for item in getattr(report, section):
             yield section, item.key, "failed", item.failed
@@ -84,9 +85,8 @@ def _write_csv(report: FailureReport) -> str:
 def build_view(report: FailureReport) -> dict[str, Any]:
     """Build the view of ``report_body.html``."""
     say = partial(get_text, report.language)
-    over_time = [Series(item.key, item.values) for item in report.over_time.items]
-    if report.over_time.other:
-        over_time.append(Series(say("report.other"), report.over_time.other.values))
+    all_series = report.over_time.list_series(say("report.other"), say("report.unknown"))
+    over_time = [Series(item.key, item.values) for item in all_series]
     causes = {
         name: [(cause.cause or say("report.unknown"), cause.gpu_hours) for cause in getattr(report, name).causes]
         for name in ("waiting", "placed")
@@ -150,8 +150,10 @@ def _write_lines(report: FailureReport, say: Any) -> Iterator[str]:
     if change := report.best_change:
         sentence = getattr(change.sentence, report.language)
         yield f"\n{say('report.best_change')}{say('state.colon')}{_escape_cell(sentence)}"
-    if report.reasons:
-        yield f"\n## {say('report.reasons')}\n"
+    for section, reasons in (("obstacles", report.obstacles), ("reasons", report.reasons)):
+        if not reasons:
+            continue
+        yield f"\n## {say(f'report.{section}')}\n"
         yield from _write_table(
             [say(f"report.{name}") for name in ("reason", "attempts", "before", "devices", "who", "remedy")],
             [
@@ -163,7 +165,7 @@ def _write_lines(report: FailureReport, say: Any) -> Iterator[str]:
                     say("state.and").join(say(f"actor.{actor}") for actor in reason.who_acts) or "–",
                     reason.remedy,
                 ]
-                for reason in report.reasons
+                for reason in reasons
             ],
         )
     for section in ("waiting", "placed"):

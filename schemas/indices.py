@@ -38,6 +38,8 @@ ATTEMPTS: Final = Index(
         "fit_nodes": COUNT,
         "judged_devices": COUNT,
         "nodes": KEYWORD,
+        # The code of the obstacle that decided; `reasons` has all that refused a node.
+        "obstacle": KEYWORD,
         "reasons": KEYWORD,
         # ``node|reason`` of each refusal: `nodes` and `reasons` alone do not say which belongs to which, and a nested
         # object per node would be a document per node.

@@ -28,7 +28,7 @@ from api.index.report_queries import (
 )
 from api.index.trend_counts import read_trends
 from api.index.waiting.waiting_requests import read_waiting_requests
-from engine.diagnosis.texts import find_actors
+from engine.diagnosis.texts import describe_code, find_actors
 from engine.fit import device_config
 from engine.fit.devices.as_of import rebuild_columns
 from engine.hami.vendors import Vendors
@@ -43,7 +43,7 @@ from schemas.codec.records import encode_value, format_rfc3339
 from schemas.events import NodeStateChanged
 from schemas.events.summaries import BIND_REASONS
 from schemas.indices import FINDINGS, OCCUPANCY, POD_STATES
-from schemas.reasons import explain
+from schemas.reasons import Language
 
 LISTED: Final = 10
 """Number of reasons, namespaces and pools in the report; the trends have the others."""
@@ -61,13 +61,13 @@ class ReportCollector:
         moment = now.astimezone(UTC)
         counts = [
             self._read_counts(cluster, query, dimension, moment)
-            for dimension in ("reason", "result", "namespace", "pool")
+            for dimension in ("obstacle", "reason", "result", "namespace", "pool")
         ]
         # More series than the report shows: the reasons with the most devices may not have the most attempts.
         devices = self._read_counts(cluster, query, "reason", moment, count="devices", limit=MAX_SERIES)
         # Separate: refusals of nodes are so frequent that failed binds would not be among the largest reasons.
         binds = [self._read_counts(cluster, query, "reason", moment, key=code) for code in BIND_REASONS]
-        reasons, results, namespaces, pools, refused, *bind = await asyncio.gather(*counts, devices, *binds)
+        obstacles, reasons, results, namespaces, pools, refused, *bind = await asyncio.gather(*counts, devices, *binds)
         binds_failed = [item for trends in bind for item in trends.items]
         # For a code only in the range before, the series of the others counts.
         before = [item.total_before or 0 for trends in bind for item in (*trends.items, trends.other) if item]
@@ -94,8 +94,9 @@ class ReportCollector:
             failed_before=failed.total_before if failed else None,
             bind_failed=sum(item.total for item in binds_failed),
             bind_failed_before=sum(before) if failed and failed.total_before is not None else None,
+            obstacles=[_to_reason(item, refused, query.lang) for item in obstacles.items],
             reasons=[_to_reason(item, refused, query.lang) for item in _with_binds(reasons.items, binds_failed)],
-            over_time=reasons,
+            over_time=obstacles,
             namespaces=_to_reported(namespaces),
             pools=_to_reported(pools),
             waiting=parse_waiting(waiting, moment.timestamp()),
@@ -133,15 +134,15 @@ class ReportCollector:
         return next(iter(build_suggestions_for_many(cluster, namespace, moment, waiting.pods, judged, ()).items), None)
 
 
-def _to_reason(series: TrendSeries, refused: Trends, language: str) -> ReasonReported:
-    explained = explain(series.key, language)
+def _to_reason(series: TrendSeries, refused: Trends, language: Language) -> ReasonReported:
+    meaning, remedy = describe_code(series.key, language)
     return ReasonReported(
         code=series.key,
         attempts=series.total,
         attempts_before=series.total_before,
         devices=next((item.total for item in refused.items if item.key == series.key), 0),
-        meaning=explained.meaning,
-        remedy=explained.remedy,
+        meaning=meaning,
+        remedy=remedy,
         who_acts=find_actors(series.key),
     )
 

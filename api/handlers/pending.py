@@ -113,6 +113,7 @@ class PendingHandlers:
         return Pending.model_validate(
             shared
             | {
+                "obstacles": parse_reason_counts(counted.get("obstacles", {})),
                 "reasons": parse_reason_counts(counted.get("reasons", {})),
                 "items": [to_waiting_workload(bucket, pods, moment) for bucket, pods in groups],
                 "blocked": await self._list_blocked(cluster, query, since) if position is None else [],

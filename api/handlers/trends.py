@@ -25,11 +25,12 @@ class TrendHandlers:
     index: OpenSearch
 
     async def list_trends(self, request: Request, cluster: Cluster, query: TrendsQuery) -> Response:
-        """Count attempts over time by reason, namespace, pool, model, result, workload or queue; or waits by layer.
+        """Count attempts over time by obstacle, reason, namespace, pool, model, result, workload or queue, or waits by
+        layer.
 
         The largest series come first, each with its total in the range of the same length before, and with the buckets
-        at which its level changes. Retries count as attempts of their own. An attempt that was refused for several
-        reasons counts for each of them.
+        at which its level changes. Retries count as attempts of their own. An attempt counts under one obstacle, which
+        decided it, and with `by=reason` under every reason that it was refused for.
         """
         refuse_repeated(request)
         await get_access(request).require(cluster, list_pods(query.namespace))
@@ -41,10 +42,9 @@ class TrendHandlers:
 
 
 def _to_table(trends: Trends) -> str:
-    series = [*trends.items, *([trends.other] if trends.other else [])]
     rows = (
         [time, trends.by, item.key, value]
-        for item in series
+        for item in trends.list_series(unknown="unknown")
         for time, value in zip(trends.times, item.values, strict=True)
     )
     return to_csv(["time", "by", "key", trends.count], rows)

@@ -38,7 +38,7 @@ _AGGREGATED_POD_SECONDS: Final = 50
 """Duration of a forwarded watch of a pod: the API server ends forwarded requests after a minute, except lists."""
 _INDEX_SECONDS: Final = 5.0
 """Time limit for an attempt in the index, which shows it about a second after the topic."""
-_LIST_FILTERS: Final = ("namespace", "workload", "queue", "reason")
+_LIST_FILTERS: Final = ("namespace", "workload", "queue", "obstacle", "reason")
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,7 @@ class PageOfAttempts(Query):
     namespace: NamespaceName | None = Field(None, description="The pod's namespace.")
     pod: ObjectName | None = Field(None, description="The pod's name.")
     node: ObjectName | None = Field(None, description="A node that the attempt judged.")
+    obstacle: Keyword | None = Field(None, description="Exact code of the obstacle that decided the attempt.")
     reason: Keyword | None = Field(
         None,
         description="Exact reason code for which at least one node was refused; with `node`, that node.",

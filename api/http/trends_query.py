@@ -17,7 +17,7 @@ from api.http.param_types import (
 )
 from schemas.answers.trends import Count
 
-Dimension = Literal["reason", "namespace", "pool", "model", "result", "workload", "queue", "layer"]
+Dimension = Literal["obstacle", "reason", "namespace", "pool", "model", "result", "workload", "queue", "layer"]
 Interval = Literal["1m", "5m", "15m", "1h", "6h", "1d"]
 INTERVALS: Final[dict[Interval, timedelta]] = {
     "1m": timedelta(minutes=1),
@@ -48,9 +48,10 @@ class TrendRange(NamedTuple):
 
 class TrendsQuery(Query):
     by: Dimension = Field(
-        "reason",
-        description="Dimension of the series. `reason`: codes for which nodes were refused. `layer`: waits of pods "
-        "that were placed, by the layer that held them.",
+        "obstacle",
+        description="Dimension of the series. `obstacle`: what decided an attempt, so each counts once. `reason`: "
+        "every code for which it was refused on some node. `layer`: waits of pods that were placed, by the layer that "
+        "held them.",
     )
     count: Count = Field(
         "attempts",

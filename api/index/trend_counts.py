@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from api.http.trends_query import TrendRange, TrendsQuery
+from api.http.trends_query import MAX_SERIES, TrendRange, TrendsQuery
 from api.index.reading.client import OpenSearch
 from api.index.reading.query_dsl import combine, match_cluster, match_term, match_terms, match_time_range
 from api.index.report_queries import name_layer_sum, sum_layer
@@ -20,19 +20,10 @@ _OF_ALL: Final = {"namespace": "namespace", "result": "result"}
 
 def build_trends_query(cluster: str, query: TrendsQuery, span: TrendRange) -> Json:
     """Build the search for the largest series and for their total, each with its buckets."""
-    return _build_body(cluster, query, span) | {
-        "aggs": {
-            "series": {
-                "terms": {
-                    "field": _choose_field(query),
-                    "size": query.limit,
-                    "order": [{"total": "desc"}, {"_key": "asc"}],
-                },
-                "aggs": {"total": _sum(query)} | _aggregate_over_time(query, span),
-            },
-            **_aggregate_over_time(query, span),
-        }
-    }
+    over_time = _aggregate_over_time(query, span)
+    terms = {"field": _choose_field(query), "size": query.limit, "order": [{"total": "desc"}, {"_key": "asc"}]}
+    series = {"terms": terms, "aggs": {"total": _sum(query)} | over_time}
+    return _build_body(cluster, query, span) | {"aggs": {"series": series, **over_time}}
 
 
 def build_totals_query(cluster: str, query: TrendsQuery, span: TrendRange, keys: Sequence[str]) -> Json:
@@ -44,10 +35,9 @@ def build_totals_query(cluster: str, query: TrendsQuery, span: TrendRange, keys:
 
 
 def _build_body(cluster: str, query: TrendsQuery, span: TrendRange) -> Json:
-    dimension = "all" if query.by in _OF_ALL else query.by
     filters = [
         match_cluster(cluster),
-        match_term("dimension", dimension),
+        match_term("dimension", "all" if query.by in _OF_ALL else query.by),
         *match_terms({"namespace": query.namespace, "result": query.result}),
         *([match_term(_choose_field(query), query.key)] if query.key else []),
         *match_time_range("@timestamp", format_rfc3339(span.since), format_rfc3339(span.until)),
@@ -200,4 +190,25 @@ async def read_trends(index: OpenSearch, cluster: str, query: TrendsQuery, now: 
     if span.before.since >= now - RETENTION:
         keys = [str(bucket["key"]) for bucket in answer.get("aggregations", {}).get("series", {}).get("buckets", [])]
         before = await index.search(TRENDS.alias, build_totals_query(cluster, query, span.before, keys))
-    return parse_trends(query, span, answer, before)
+    trends = parse_trends(query, span, answer, before)
+    if query.by != "obstacle" or query.key:
+        return trends
+    by_result = await read_trends(index, cluster, query.model_copy(update={"by": "result", "limit": MAX_SERIES}), now)
+    return trends.model_copy(update={"unknown": _derive_unknown(trends, by_result)})
+
+
+def _derive_unknown(trends: Trends, by_result: Trends) -> TrendSeries | None:
+    """Derive the attempts that are under no obstacle from all that placed no pod."""
+    unplaced = [series for series in by_result.items if series.key != "succeeded"]
+    counted = [*trends.items, *([trends.other] if trends.other else [])]
+    starts = dict(enumerate(trends.times))
+    # Rows that change between both searches may leave less than none.
+    values = [
+        max(0, sum(series.values[bucket] for series in unplaced) - sum(series.values[bucket] for series in counted))
+        for bucket in starts
+    ]
+    before: int | None = None
+    if all(series.total_before is not None for series in (*unplaced, *counted)):
+        totals = [sum(series.total_before or 0 for series in group) for group in (unplaced, counted)]
+        before = max(0, totals[0] - totals[1])
+    return _to_series("", values, starts, before) if any(values) or before else None

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from api.http.cluster import ROOT
 from api.ui.page_shell import MENDED, PageShell, select_parameters, to_part
 
-SEARCHED = ("q", "namespace", "pod", "node", "reason", "status", "workload", "queue", "device", "scheduler")
+SEARCHED = ("q", "namespace", "pod", "node", "obstacle", "reason", "status", "workload", "queue", "device", "scheduler")
 FINDING_FILTERS = ("finding", "namespace", "pod", "node", "device", "scheduler")
 RANGE = ("since", "until", "limit", "continue")
 

@@ -29,12 +29,12 @@ class PendingPages:
     shell: PageShell
 
     async def show_pending(self, request: Request) -> Response:
-        """Show waiting pods with the filters of the address; the reasons with their counts are tabs."""
+        """Show waiting pods with the filters of the address; the obstacles with their counts are tabs."""
         group_by = _choose_grouping(request)
         filters = select_parameters(request, *FILTERS)
-        # Every answer by workload counts the pods for each reason; the tabs count without the selected reason.
+        # Every answer by workload counts the pods of each obstacle; the tabs count without the selected one.
         counted, answered = await asyncio.gather(
-            self.shell.ask(request, "/pending", **filters | {"limit": "1", "reason": None}),
+            self.shell.ask(request, "/pending", **filters | {"limit": "1", "obstacle": None}),
             self.shell.ask(request, "/pending", group_by=group_by, **filters, **_select_paging(request, group_by)),
         )
         if not answered.is_right and answered.status not in MENDED:
@@ -73,7 +73,7 @@ class PendingPages:
             "problem": None if answered.is_right else body,
             "pods": counts.get("pods", 0),
             "layers": sort_layers(counts.get("layers") or {}),
-            "reasons": counts.get("reasons", {}),
+            "obstacles": counts.get("obstacles", {}),
             "blocked": counts.get("blocked", []),
             "path": answered.path,
         }

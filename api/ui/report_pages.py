@@ -15,12 +15,13 @@ from page.report_file import build_view
 from schemas.answers.reports import FailureReport
 from schemas.json_types import Json
 
-DIMENSIONS: Final = ("reason", "namespace", "pool", "model", "result", "workload", "queue", "layer")
+DIMENSIONS: Final = ("obstacle", "reason", "namespace", "pool", "model", "result", "workload", "queue", "layer")
 COUNTS: Final = ("attempts", "nodes", "devices")
 PARAMETERS: Final = ("by", "count", "namespace", "result", "since", "until", "interval")
 _NOT_BY_LAYER: Final = ("count", "result")
 """Parameters of attempts: waits by layer are those of placed pods, and counted in seconds."""
 _SEARCHED: Final = {
+    "obstacle": "obstacle",
     "reason": "reason",
     "namespace": "namespace",
     "workload": "workload",
@@ -46,15 +47,11 @@ def _skip_empty_times(series: Sequence[Json], count: int) -> int:
     return max(0, min(next(filled, count) - 1, count - MIN_BARS))
 
 
-def _to_bars(request: Request, trends: Json, item: Json, begin: int) -> Series:
+def _to_bars(request: Request, trends: Json, item: Json, begin: int, name: str = "") -> Series:
     """Convert the counts of one name to bars; they lead to the attempts behind them where a search has the filter."""
     context, key, dimension = build_context(request), item["key"], trends["by"]
     words = {"result": "status", "layer": "layer"}
-    title = (
-        context.get_text(f"{words[dimension]}.{key}")
-        if dimension in words and key
-        else key or context.get_text("report.other")
-    )
+    title = name or (context.get_text(f"{words[dimension]}.{key}") if dimension in words and key else key)
     addresses: list[str] = []
     if (filter_name := _SEARCHED.get(dimension)) and key:
         ends = [*trends["times"][1:], trends["until"]]
@@ -74,10 +71,12 @@ class ReportPages:
         if not answered.is_right and answered.status not in MENDED:
             return self.shell.show_problem(request, answered)
         say, body = build_context(request).get_text, answered.parse_json()
-        series = [*body.get("items", []), *([body["other"]] if body.get("other") else [])]
+        ends = [(body.get("other"), say("report.other")), (body.get("unknown"), say("report.unknown"))]
+        named = [*((item, "") for item in body.get("items", [])), *((item, name) for item, name in ends if item)]
+        series = [item for item, _ in named]
         times = body.get("times", [])
         begin = 0 if request.query_params.get("since") else _skip_empty_times(series, len(times))
-        bars = [_to_bars(request, body, item, begin) for item in series]
+        bars = [_to_bars(request, body, item, begin, name) for item, name in named]
         view = {
             "path": answered.path,
             "problem": None if answered.is_right else body,

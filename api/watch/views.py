@@ -98,6 +98,7 @@ class Decoded:
             "scheduler": event.scheduler,
             "workload": description.workload if description else "",
             "queue": description.queue if description else "",
+            "obstacle": event.wait.code if event.wait else "",
             "reason": event.reasons if isinstance(event, AttemptRepeated) else list_reasons(event),
         }
 
@@ -116,7 +117,7 @@ class DecodedState:
     @cached_property
     def fields(self) -> dict[str, Any]:
         """Parameters that can narrow a watch, to the pod's values."""
-        names = ("workload", "queue")
+        names = ("workload", "queue", "obstacle")
         return {name: self.source.get(name) or "" for name in names} | {"reason": self.source.get("reasons") or []}
 
 

@@ -119,7 +119,9 @@ class ApiTools:
     def trends(
         self,
         context: ToolContext,
-        by: Annotated[str, Field(description="reason, namespace, pool, model, result, workload or queue.")] = "reason",
+        by: Annotated[
+            str, Field(description="obstacle, reason, namespace, pool, model, result, workload or queue.")
+        ] = "obstacle",
         namespace: Namespace = "",
         since: Since = "24h",
     ) -> Answer:

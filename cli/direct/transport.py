@@ -170,10 +170,14 @@ class DirectTransport:
         live = read_pending_case(self.reader, query.get("namespace", ""))
         self.show_note(describe_rung(live.problems))
         limit, grouping = query.get("limit", ""), query.get("group_by", "pod")
-        is_limited = limit.isdecimal() and grouping == "pod"
+        obstacle = query.get("obstacle")
+        is_limited = limit.isdecimal() and grouping == "pod" and not obstacle
         waiting = list_waiting(live, int(limit)) if is_limited else list_waiting(live)
         if isinstance(waiting, Problem):
             return waiting
+        if obstacle:
+            decided = [pod for pod in waiting.items if pod.obstacle and pod.obstacle.code == obstacle]
+            waiting = waiting.model_copy(update={"items": decided, "total": len(decided)})
         return group_waiting(waiting, grouping).model_dump(mode="json", by_alias=True)
 
     def get_text(self, path: str, query: Query = NO_QUERY) -> bytes | Problem:  # noqa: ARG002 - the protocol's

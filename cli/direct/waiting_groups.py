@@ -34,6 +34,7 @@ def group_by_workload(waiting: PodsWaiting) -> Pending:
     groups = _group(waiting.items, lambda pod: (pod.namespace, _name_workload(pod)))
     return Pending(
         pods=waiting.total,
+        obstacles=_count_obstacles(waiting.items),
         reasons=_count_reasons(waiting.items),
         total=len(groups),
         items=[_to_workload(pods) for pods in groups],
@@ -68,12 +69,17 @@ def _count_reasons(pods: Iterable[PodWaiting]) -> dict[str, int]:
     return dict(Counter(reason for pod in pods for reason in pod.reasons).most_common())
 
 
+def _count_obstacles(pods: Iterable[PodWaiting]) -> dict[str, int]:
+    return dict(Counter(pod.obstacle.code for pod in pods if pod.obstacle).most_common())
+
+
 def _to_workload(pods: Sequence[PodWaiting]) -> WorkloadWaiting:
     return WorkloadWaiting(
         namespace=pods[0].namespace,
         workload=_name_workload(pods[0]),
         queue=pods[0].queue,
         pods=len(pods),
+        obstacles=_count_obstacles(pods),
         reasons=_count_reasons(pods),
         first_judged_at=min(pod.first_judged_at for pod in pods),
         last_judged_at=max(pod.last_judged_at for pod in pods),
@@ -100,14 +106,13 @@ def _to_obstacle(pods: Sequence[PodWaiting]) -> ObstacleWaiting:
 
 
 def _to_layer(pods: Sequence[PodWaiting]) -> LayerListed:
-    obstacles = Counter(pod.obstacle.code for pod in pods if pod.obstacle)
     return LayerListed(
         layer=pods[0].layer,
         pods=len(pods),
         waited_seconds=sum(pod.waited_seconds for pod in pods),
         workloads=len({(pod.namespace, _name_workload(pod)) for pod in pods}),
         namespaces=len({pod.namespace for pod in pods}),
-        obstacles=dict(obstacles.most_common()),
+        obstacles=_count_obstacles(pods),
         devices=sum(pod.devices or 0 for pod in pods),
         gpu_hours=round(sum(pod.gpu_hours or 0 for pod in pods), 3),
         first_judged_at=min(pod.first_judged_at for pod in pods),

@@ -25,7 +25,9 @@ QUESTIONS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
             "Plan the fewest moves of pods so that a pod starts.", "cli.terminal.plans:defragment"
         ),
         "buy": LazyCommand("Plan nodes to add for the pods that wait.", "cli.terminal.plans:buy"),
-        "trends": LazyCommand("Count attempts over time, by reason, namespace, pool, …", "cli.terminal.trends:trends"),
+        "trends": LazyCommand(
+            "Count attempts over time, by obstacle, namespace, pool, …", "cli.terminal.trends:trends"
+        ),
         "report": LazyCommand(
             "Report the failures of a week, and what to do about them.", "cli.terminal.report:report"
         ),

@@ -26,6 +26,7 @@ def list_pods(
         typer.Option("--by", metavar="pod|workload|obstacle|layer", help="With --pending: the subject of a row."),
     ] = "pod",
     all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Pods of all namespaces.")] = False,
+    obstacle: Annotated[str, typer.Option(metavar="CODE", help="Decided by this obstacle.")] = "",
     reason: Annotated[str, typer.Option(metavar="CODE", help="Refused for this reason (docs/reasons.md).")] = "",
     status: Annotated[str, typer.Option(metavar="placed|refused|undecided", help="Result of the attempt.")] = "",
     since: Annotated[str, typer.Option(metavar="TIME", help="15m, 2h, 7d ago, or RFC 3339.")] = "",
@@ -49,7 +50,8 @@ def list_pods(
         fail("--watch: give --pending too", USAGE)
     transport = asking.create_transport()
     namespace = "" if all_namespaces else transport.get_namespace()
-    query = {"namespace": namespace, "reason": reason, "since": since, "limit": str(limit)}
+    filters = {"namespace": namespace, "obstacle": obstacle, "reason": reason}
+    query = filters | {"since": since, "limit": str(limit)}
     if not pending:
         answer = require_answer(transport.get("/schedulerlogs", query | {"status": to_status(status), "q": search}))
         _show_attempts(asking, answer, namespace)
@@ -60,7 +62,7 @@ def list_pods(
     if watch:
         from cli.terminal.watching import follow_later, show_change
 
-        for change in follow_later(transport, "/pending", {"namespace": namespace, "reason": reason}):
+        for change in follow_later(transport, "/pending", filters):
             show_change(asking, change)
 
 

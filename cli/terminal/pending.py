@@ -12,7 +12,7 @@ Grouping = Literal["pod", "workload", "obstacle", "layer"]
 SHOWN_REASONS: Final = 2
 _COLUMNS: Final[Mapping[Grouping, tuple[str, ...]]] = {
     "pod": ("POD", "WAITS", "#GPU HOURS", "OBSTACLE", "NEAREST NODE"),
-    "workload": ("WORKLOAD", "#PODS", "WAITS", "#GPU HOURS", "REASONS"),
+    "workload": ("WORKLOAD", "#PODS", "WAITS", "#GPU HOURS", "OBSTACLES"),
     "obstacle": ("OBSTACLE", "#PODS", "WAITS", "#GPU HOURS", "ASKED", "NEAREST NODE"),
     "layer": ("LAYER", "#PODS", "LONGEST", "ALL WAITS", "#GPU HOURS", "OBSTACLES"),
 }
@@ -78,7 +78,7 @@ def _to_workload_row(workload: Mapping[str, Any], waits: str) -> list[str]:
         _format_number(workload["pods"]),
         waits,
         _format_hours(workload["gpu_hours"]),
-        shorten_reasons(list(workload["reasons"])),
+        shorten_reasons(list(workload.get("obstacles") or workload["reasons"])),
         _format_number(workload["devices"]),
         workload["queue"],
         _name_longest_waiting(workload),

@@ -67,7 +67,11 @@ def _show(screen: Screen, answer: Json, *, is_wide: bool) -> None:
         screen.skip_line()
         screen.print_line("The one change that helps most:", "bold")
         screen.print_line(f"{change['sentence'][answer['language']]} ({WHO[change['who_acts']]})", indent=2)
-    _show_reasons(screen, answer["reasons"], is_wide=is_wide)
+    # Of an API or records of an earlier version only the reasons are known.
+    obstacles = answer.get("obstacles") or []
+    _show_reasons(screen, "OBSTACLE" if obstacles else "REASON", obstacles or answer["reasons"], is_wide=is_wide)
+    if obstacles and is_wide:
+        _show_reasons(screen, "ALSO SEEN", answer["reasons"], is_wide=False, remedies=0)
     _show_waits(screen, answer["waiting"], "Waiting now: {pods}, {hours} GPU-hours")
     times = answer["time_to_placement"]
     is_known = is_wait_complete(answer["placed"]["pods"], times["pods"])
@@ -94,7 +98,9 @@ def _describe_before(before: int | None) -> str:
     return "" if before is None else f", {before:,} in the range before"
 
 
-def _show_reasons(screen: Screen, reasons: list[dict[str, Any]], *, is_wide: bool) -> None:
+def _show_reasons(
+    screen: Screen, title: str, reasons: list[dict[str, Any]], *, is_wide: bool, remedies: int = SHOWN_REMEDIES
+) -> None:
     if not reasons:
         return
     screen.skip_line()
@@ -102,8 +108,8 @@ def _show_reasons(screen: Screen, reasons: list[dict[str, Any]], *, is_wide: boo
         [reason["code"], f"{reason['attempts']:,}", _format_number(reason["attempts_before"]), f"{reason['devices']:,}"]
         for reason in reasons
     ]
-    screen.print_table(["REASON", "#ATTEMPTS", "#BEFORE", "#DEVICES"], rows)
-    for reason in reasons if is_wide else reasons[:SHOWN_REMEDIES]:
+    screen.print_table([title, "#ATTEMPTS", "#BEFORE", "#DEVICES"], rows)
+    for reason in reasons if is_wide else reasons[:remedies]:
         who = " or ".join(WHO[actor] for actor in reason["who_acts"])
         screen.skip_line()
         screen.print_line(f"{reason['code']}" + (f", by {who}" if who else ""), "bold")

@@ -13,7 +13,7 @@ from schemas.json_types import Json
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _SHAPE_CHARACTERS: Final = 24
-Dimension = Literal["reason", "namespace", "pool", "model", "result", "workload", "queue", "layer"]
+Dimension = Literal["obstacle", "reason", "namespace", "pool", "model", "result", "workload", "queue", "layer"]
 Counted = Literal["attempts", "nodes", "devices", "waited_seconds"]
 
 
@@ -23,9 +23,11 @@ def trends(
     dimension: Annotated[
         Dimension,
         typer.Option(
-            "--by", metavar="reason|namespace|pool|model|result|workload|queue|layer", help="Dimension of the counts."
+            "--by",
+            metavar="obstacle|reason|namespace|pool|model|result|workload|queue|layer",
+            help="Dimension of the counts.",
         ),
-    ] = "reason",
+    ] = "obstacle",
     count: Annotated[
         Counted | None,
         typer.Option(metavar="attempts|nodes|devices", help="Subject of the counts; --by layer counts waits."),
@@ -33,15 +35,16 @@ def trends(
     all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Attempts of all namespaces.")] = False,
     since: Annotated[str, typer.Option(metavar="TIME", help="15m, 2h, 7d ago, or RFC 3339.")] = "24h",
     until: Annotated[str, typer.Option(metavar="TIME", help="Default: now.")] = "",
-    key: Annotated[str, typer.Option(help="Only this reason, namespace, …, spelled exactly.")] = "",
+    key: Annotated[str, typer.Option(help="Only this obstacle, namespace, …, spelled exactly.")] = "",
     limit: Annotated[int, typer.Option(min=1, max=50, help="Number of rows.")] = 10,
 ) -> None:
-    """Count attempts over time by reason, namespace, pool, …: how many, how many before, and when that changed.
+    """Count attempts over time by obstacle, namespace, pool, …: how many, how many before, and when that changed.
 
     \b
     Examples:
       schedulerlog trends -A
       schedulerlog trends -n llm --since 7d --count devices
+      schedulerlog trends -A --by reason
       schedulerlog trends -A --by pool --since 7d -o json
       schedulerlog trends -A --by layer --since 7d
     """
@@ -54,7 +57,9 @@ def trends(
 
 
 def _show(screen: Screen, answer: Json, namespace: str, *, is_wide: bool) -> None:
+    unknown = answer.get("unknown")
     series = [*answer["items"], *([answer["other"]] if answer["other"] else ())]
+    series += [unknown | {"key": "(not known)"}] if unknown else []
     where = f" in namespace {namespace}" if namespace else ""
     times = f"from {format_time(answer['since'])} to {format_time(answer['until'])} UTC"
     if not series:

@@ -13,7 +13,7 @@ from engine.diagnosis.facts import Unknown
 from engine.diagnosis.outcome import FoundObstacle, Word
 from engine.hami.annotations import GPU_COUNT
 from schemas.answers.diagnosis import Actor, InBothLanguages
-from schemas.reasons import Language, read_catalogue
+from schemas.reasons import Language, explain, read_catalogue
 
 Kind = Literal["gate", "amount", "repair", "count", "constraint", "registration", "last"]
 """Kinds of obstacles, the most important first, as ``engine.diagnosis.tree`` chooses."""
@@ -198,6 +198,16 @@ def write_catalogue_remedy(code: str, names: Mapping[str, str]) -> InBothLanguag
     """Write the remedy of a reason code of the catalogue, with names in its commands."""
     reason = read_catalogue()[code]
     return InBothLanguages(en=_fill_names(reason.en.remedy, names), zh=_fill_names(reason.zh.remedy, names))
+
+
+def describe_code(code: str, language: Language) -> tuple[str, str]:
+    """Describe meaning and remedy of a code without a pod; a text that names parts of the pod's case is empty."""
+    entry = load_texts().obstacles.get(code)
+    if code in read_catalogue() or entry is None:
+        explained = explain(code, language)
+        return explained.meaning, explained.remedy
+    texts: ObstacleTexts = getattr(entry, language)
+    return "" if "{" in texts.likely_cause else texts.likely_cause, "" if "{" in texts.remedy else texts.remedy
 
 
 def _fill_names(text: str, names: Mapping[str, str]) -> str:

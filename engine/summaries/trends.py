@@ -34,9 +34,9 @@ Weights = tuple[Weight, ...]
 """Complete contribution of an attempt: hashable, so that attempts with equal contributions can share it."""
 
 
-def derive_contribution(summary: AttemptSummarized, pool_of: PoolOf | None) -> Contribution:
-    """Derive the contribution of the attempt from ``summary``."""
-    rows = list(_iterate_rows(summary, pool_of))
+def derive_contribution(summary: AttemptSummarized, pool_of: PoolOf | None, obstacle: str = "") -> Contribution:
+    """Derive the contribution of the attempt. ``obstacle``: code of what decided it, empty where that is not known."""
+    rows = list(_iterate_rows(summary, pool_of, obstacle))
     return Contribution.model_construct(
         version=summary.version,
         status=summary.status,
@@ -47,7 +47,9 @@ def derive_contribution(summary: AttemptSummarized, pool_of: PoolOf | None) -> C
     )
 
 
-def _iterate_rows(summary: AttemptSummarized, pool_of: PoolOf | None) -> Iterator[tuple[str, str, int, int]]:
+def _iterate_rows(
+    summary: AttemptSummarized, pool_of: PoolOf | None, obstacle: str
+) -> Iterator[tuple[str, str, int, int]]:
     """Iterate over dimension, value, nodes and devices of the contribution."""
     yield "all", "", len(summary.nodes), summary.judged_devices
     devices = _count_refused_devices(summary)
@@ -62,10 +64,11 @@ def _iterate_rows(summary: AttemptSummarized, pool_of: PoolOf | None) -> Iterato
         yield "model", model, 0, count
     for pool, count in _count_by_pool(summary, pool_of).items():
         yield "pool", pool, count, 0
-    if description := summary.description:
-        for dimension, value in (("workload", description.workload), ("queue", description.queue)):
-            if value:
-                yield dimension, value, len(summary.nodes), summary.judged_devices
+    description = summary.description
+    origin = (("workload", description.workload), ("queue", description.queue)) if description else ()
+    for dimension, value in (("obstacle", obstacle), *origin):
+        if value:
+            yield dimension, value, len(summary.nodes), summary.judged_devices
 
 
 def _count_refused_devices(summary: AttemptSummarized) -> dict[str, int]:

@@ -49,7 +49,7 @@ from pipeline.worker.write_queue import (
     UnchangedWrite,
 )
 from runtime.kafka.record import Record, identify_attempt
-from schemas.events import AttemptSummarized, MessagesEmitted, PodHistoryChanged, PublishedAttempt
+from schemas.events import AttemptSummarized, Contribution, MessagesEmitted, PodHistoryChanged, PublishedAttempt
 from schemas.events.pod_histories import build_history_key
 
 logger = logging.getLogger(__name__)
@@ -220,7 +220,7 @@ class BatchBuilder:
             batch.add_attempt(summary.model_copy(update=compared), messages, write.trace)
         for finding in audit_attempt(summary):
             batch.add_finding(finding)
-        replaces = self._derivations.derive_contribution(written) if written else None
+        replaces = self._derive_counted(written, matched.entry) if written else None
         batch.outgoing.append(encode_count(summary, write.closed.recorded_at, derived.adds, replaces, write.partition))
         batch.summaries[summary.attempt_id] = summary
         attempt = PublishedAttempt.model_construct(
@@ -240,12 +240,21 @@ class BatchBuilder:
             added_digest=digests.added,
             episode=episode,
             episode_started_at=episode_started_at,
+            obstacle=derived.wait.code if derived.wait else "",
             may_get_more=may_get_more(summary),
             whole=original.whole if original and repeated else reserve_location(summary),
             scheduler_message=repeated.scheduler_message if repeated else None,
             nominated=repeated.nominated if repeated else None,
         )
         return attempt, messages
+
+    def _derive_counted(self, written: AttemptSummarized, entry: PublishedAttempt | None) -> Contribution:
+        """Derive the contribution under which the published attempt is counted."""
+        if entry:
+            # As it was counted: another version of this program may name another obstacle, or named none.
+            return self._derivations.derive_contribution(written, entry.obstacle)
+        wait = self._derivations.derive_wait(written, derive_digests(written).verdicts)
+        return self._derivations.derive_contribution(written, wait.code if wait else "")
 
     @staticmethod
     def _add_devices(

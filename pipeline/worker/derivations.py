@@ -47,18 +47,15 @@ class Derivations:
         self._retries.put(digests.detail, derived)
         return derived
 
-    def derive_contribution(self, summary: AttemptSummarized) -> Contribution:
-        return derive_contribution(summary, self._pool_of)
+    def derive_contribution(self, summary: AttemptSummarized, obstacle: str) -> Contribution:
+        return derive_contribution(summary, self._pool_of, obstacle)
 
     def _derive(self, summary: AttemptSummarized, digests: Digests) -> Derived:
-        return Derived(
-            _list_inputs(summary),
-            build_messages(summary),
-            self.derive_contribution(summary),
-            self._derive_wait(summary, digests.verdicts),
-        )
+        wait = self.derive_wait(summary, digests.verdicts)
+        adds = self.derive_contribution(summary, wait.code if wait else "")
+        return Derived(_list_inputs(summary), build_messages(summary), adds, wait)
 
-    def _derive_wait(self, summary: AttemptSummarized, verdict_digest: str) -> PodWait | None:
+    def derive_wait(self, summary: AttemptSummarized, verdict_digest: str) -> PodWait | None:
         """Derive why the pod waits; most attempts wait as an earlier one of the pod or of its workload does."""
         if summary.status == "succeeded":
             return None

@@ -11,7 +11,8 @@ from .trends import Trends
 
 
 class ReasonReported(Answer):
-    """A reason that attempts were refused or their bind failed for, and what to do about it."""
+    """An obstacle that decided attempts, or a reason that they were refused or their bind failed for, and what to do
+    about it."""
 
     code: str
     attempts: int
@@ -19,10 +20,11 @@ class ReasonReported(Answer):
         description="Attempts in the range of the same length before; null where not known."
     )
     devices: int = Field(
-        description="Devices that were refused for it, in all attempts together; 0 for the reason of a failed bind."
+        description="Devices that were refused for it, in all attempts together; 0 for the reason of a failed bind, "
+        "and for an obstacle that is no reason of a device."
     )
-    meaning: str
-    remedy: str
+    meaning: str = Field(description="Empty where it depends on the pod.")
+    remedy: str = Field(description="Empty where it depends on the pod.")
     who_acts: list[Actor] = Field(description="Empty for a reason that the catalogue does not have.")
 
 
@@ -119,10 +121,16 @@ class FailureReport(Answer):
     failed_before: int | None
     bind_failed: int = Field(description="Failed attempts that had a node and whose bind failed.")
     bind_failed_before: int | None
-    reasons: list[ReasonReported] = Field(
-        description="Most attempts first, at most ten; then those of binds that failed, where they are not among them."
+    obstacles: list[ReasonReported] = Field(
+        default_factory=list,
+        description="Obstacles that decided the failed attempts, each of which counts once; most attempts first, at "
+        "most ten.",
     )
-    over_time: Trends = Field(description="Failed attempts by reason.")
+    reasons: list[ReasonReported] = Field(
+        description="Every reason that was seen on a node: an attempt counts for each of its own. Most attempts "
+        "first, at most ten; then those of binds that failed, where they are not among them."
+    )
+    over_time: Trends = Field(description="Failed attempts by obstacle.")
     namespaces: list[AttemptsReported]
     pools: list[AttemptsReported]
     waiting: Waited = Field(description="Pods that wait now, by main obstacle.")

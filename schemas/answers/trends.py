@@ -42,6 +42,16 @@ class Trends(Answer):
     other: TrendSeries | None = Field(
         description="Sum of the series that are not in `items`; null where there is none. Its key is empty."
     )
+    unknown: TrendSeries | None = Field(
+        None,
+        description="With `by=obstacle` and without `key`: attempts that placed no pod, of which no obstacle is "
+        "counted: a bind has no result yet, or they were counted by an earlier version. Null where there is none.",
+    )
+
+    def list_series(self, other: str = "", unknown: str = "") -> list[TrendSeries]:
+        """List all series that add up to the counts of the range; the last ones get these keys."""
+        ends = ((self.other, other), (self.unknown, unknown))
+        return [*self.items, *(series.model_copy(update={"key": key}) for series, key in ends if series)]
 
 
 ANSWERS: Final = (Trends,)

@@ -113,6 +113,9 @@ class WorkloadWaiting(Answer):
     queue: str
     layer: Layer | None = Field(None, description="Layer in which its longest waiting pod waits.")
     pods: int
+    obstacles: dict[str, int] = Field(
+        default_factory=dict, description="Code of the obstacle to the number of pods, most pods first."
+    )
     reasons: dict[str, int] = Field(description="Reason code to the number of pods whose latest attempt has it.")
     first_judged_at: str = Field(description="Start of the first attempt of the longest waiting pod.")
     last_judged_at: str
@@ -139,6 +142,10 @@ class LayerWaiting(Answer):
 class Pending(Answer):
     pods: int = Field(description="Number of waiting pods, in all workloads.")
     layers: dict[Layer, LayerWaiting] = Field(default_factory=dict, description="Waiting pods by layer.")
+    obstacles: dict[str, int] = Field(
+        default_factory=dict,
+        description="Code of the obstacle to the number of pods, most pods first; each pod has one at most.",
+    )
     reasons: dict[str, int] = Field(description="Reason code to the number of pods whose latest attempt has it.")
     total: int = Field(description="Number of waiting workloads.")
     items: list[WorkloadWaiting] = Field(description="Workloads, those with the most pods first.")

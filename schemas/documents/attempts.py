@@ -175,6 +175,7 @@ def _build_search_fields(event: AttemptSummarized | AttemptRepeated, reasons: li
         "offered_nodes": event.offered_nodes,
         "fit_nodes": event.fit_nodes,
         "judged_devices": event.judged_devices,
+        "obstacle": (event.wait and event.wait.code) or None,
         "sources": [report.source for report in event.reports],
         # So that an attempt is found by the id that any of its sources gave it.
         "report_ids": [report.attempt_id for report in event.reports],

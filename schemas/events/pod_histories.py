@@ -74,6 +74,8 @@ class PublishedAttempt(Model):
     """Equal for attempts to which other sources add the same; empty where only one reported the attempt."""
     episode: str
     episode_started_at: Moment
+    obstacle: str = ""
+    """Code of the obstacle under which this version is counted; empty where it is under none."""
     may_get_more: Flag
     """True while another record about the attempt can arrive."""
     whole: SummaryLocation

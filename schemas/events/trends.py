@@ -79,9 +79,10 @@ class TrendsCounted(Event):
     """``succeeded``, ``failed`` or ``pending``."""
     dimension: Words
     """``all``: the namespace's attempts with that result. ``reason``, ``pool``, ``model``, ``workload``, ``queue``:
-    those with ``value``."""
+    those with ``value``. ``obstacle``: those that it decided; an attempt has one at most."""
     value: Words
-    """The reason code, the node pool, the device model, the workload or the queue; empty for ``all``."""
+    """The code of the reason or the obstacle, the node pool, the device model, the workload or the queue; empty for
+    ``all``."""
     attempts: Integers
     pods: Integers
     """Distinct ones; a pod that several ``recorded_at`` count is in each of them."""

@@ -131,6 +131,7 @@ def build_search_filters(cluster: str, query: SearchQuery, position: SearchPosit
         "namespace": query.namespace,
         "pod": query.pod,
         **_choose_fields(query.node, query.reason),
+        "obstacle": query.obstacle,
         "status": query.status,
         "picked_devices": query.device,
         "scheduler": query.scheduler,

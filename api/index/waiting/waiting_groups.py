@@ -52,6 +52,7 @@ def build_groups_query(query: Json, group_by: GroupName, order: str, moment: dat
         "first": {"min": {"field": "first_judged_at"}},
         "last": {"max": {"field": "@timestamp"}},
         "reasons": _REASONS,
+        "obstacles": _OBSTACLES,
         "examples": {"top_hits": {"size": MAX_EXAMPLES, "sort": LONGEST_WAIT, "_source": FIELDS}},
         "devices": {"sum": {"field": "asked_devices"}},
         "devices_seconds": {"sum": {"field": "asked_devices_seconds"}},
@@ -59,7 +60,7 @@ def build_groups_query(query: Json, group_by: GroupName, order: str, moment: dat
     if group_by != "workload":
         aggregations |= {"workloads": _count_distinct("group"), "namespaces": _count_distinct("namespace")}
     if group_by == "layer":
-        aggregations |= {"obstacles": _OBSTACLES, **_BEGAN}
+        aggregations |= _BEGAN
     if order == "gpu_hours":
         aggregations["waited"] = {"sum": {"script": build_device_milliseconds_script(moment)}}
     first: Json = {"pods": {"_count": "desc"}, "devices": {"devices": "desc"}, "gpu_hours": {"waited": "desc"}}
@@ -79,6 +80,7 @@ def build_groups_query(query: Json, group_by: GroupName, order: str, moment: dat
             "groups": {"terms": groups, "aggs": aggregations},
             "total": {"cardinality": {"field": field, "missing": _UNKNOWN, "precision_threshold": _EXACT}},
             "reasons": _REASONS,
+            "obstacles": _OBSTACLES,
             "layers": LAYERS_OF_WAITS,
         },
     }
@@ -129,6 +131,7 @@ def to_waiting_workload(bucket: Json, examples: Sequence[PodWaiting], moment: da
         workload=workload,
         queue=next((pod.queue for pod in examples if pod.queue), ""),
         layer=examples[0].layer,
+        obstacles=parse_reason_counts(bucket["obstacles"]),
         reasons=parse_reason_counts(bucket["reasons"]),
         **_describe_group(bucket, examples, moment),
     )

@@ -103,7 +103,8 @@ def test_waits_by_layer_add_up_to_those_of_the_pods(filled: Filling, api: Served
     assert sum(seconds for _, seconds in layers.values()) == 2 * 3600 + 5 + 60 + 5
     (nodes,) = [layer for layer in report["layers"] if layer["layer"] == "nodes"]
     assert nodes["waiting_pods"] == 3
-    assert nodes["waiting_seconds"] == pytest.approx(6 * 3600, abs=600)
+    # The three wait on while the tests run, which may take minutes beside others.
+    assert 6 * 3600 - 1 <= nodes["waiting_seconds"] <= 6 * 3600 + 3 * 1800
     trends = api.get("/api/v1/trends", by="layer", namespace=NAMESPACE, since="24h").json()
     assert (trends["count"], trends["other"]) == ("waited_seconds", None)
     assert {series["key"]: series["total"] for series in trends["items"]} == {

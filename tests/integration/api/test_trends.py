@@ -43,7 +43,7 @@ def fill(filling: Filling, rows: list[tuple[int, str, str, str, int]]) -> None:
 
 def fetch_trends(api: Served, **query: str) -> Any:
     span = {"since": f"{HOUR - timedelta(hours=12):%Y-%m-%dT%H:%M:%SZ}", "until": f"{HOUR:%Y-%m-%dT%H:%M:%SZ}"}
-    response = api.get("/api/v1/trends", **({"namespace": NAMESPACE, "interval": "1h"} | span | query))
+    response = api.get("/api/v1/trends", **({"namespace": NAMESPACE, "interval": "1h", "by": "reason"} | span | query))
     assert response.status_code == 200, response.text
     return response.json()
 
@@ -62,6 +62,9 @@ def test_counts_over_time_by_every_dimension(filling: Filling, api: Served) -> N
             (90, "failed", "all", "", 5),
             (30, "failed", "all", "", 3),
             (30, "succeeded", "all", "", 7),
+            # Five of the eight have the obstacle that decided them; the others were counted by an earlier version.
+            (90, "failed", "obstacle", "CardInsufficientMemory", 3),
+            (30, "failed", "obstacle", "CardTypeMismatch", 2),
             (30, "failed", "model", "NVIDIA A100", 3),
             (30, "failed", "pool", "a100", 3),
             (30, "failed", "workload", "Job/train", 3),
@@ -75,6 +78,12 @@ def test_counts_over_time_by_every_dimension(filling: Filling, api: Served) -> N
     assert (second["key"], second["values"][-1], second["total_before"]) == ("NumaNotFit", 2, 0)
     assert third["key"] == "CardTypeMismatch"
     assert answer["other"] is None
+
+    decided = fetch_trends(api, by="obstacle")
+    assert {item["key"]: item["total"] for item in decided["items"]} == {
+        "CardInsufficientMemory": 3, "CardTypeMismatch": 2,
+    }  # fmt: skip
+    assert (decided["unknown"]["values"][-2:], decided["unknown"]["total"]) == ([2, 1], 3)
 
     top = fetch_trends(api, limit="1")
     assert [item["key"] for item in top["items"]] == ["CardInsufficientMemory"]

@@ -27,7 +27,7 @@ from tests.support.harness.pipeline_process import Pipeline
 from tests.support.waiting import eventually
 
 ROOT: Final = Path(__file__).parents[3]
-FORMER: Final = "29a52987572a5719541601f57a1532e6988d7a5b^"
+FORMER: Final = "e95542af7ebac0d1e94f2206a9a34439673cf731"
 """The last commit of the mapping version before this one; once there are releases, the one before."""
 BEGAN: Final = datetime(2026, 4, 1, 12, tzinfo=UTC)
 NAMESPACE, POD = "rolled-back", "waiting"

@@ -131,12 +131,12 @@ def _aggregate(body: Json, hits: list[Json]) -> Json:
     for hit in hits:
         bucket = {"key": "", "latest": {"hits": {"hits": [hit]}}}
         kinds["buckets"].append({"key": hit["_source"].get("kind", ""), "schedulers": {"buckets": [bucket]}})
-    group = {"key": "llm/Deployment/deepseek", "doc_count": 1, "first": times, "last": times, "reasons": reasons}
+    group = {"key": "llm/Deployment/deepseek", "doc_count": 1, "first": times, "last": times}
+    group |= {"reasons": reasons, "obstacles": reasons}
     group |= {name: {"value": 1} for name in ("workloads", "namespaces")}
     group |= {"devices": {"value": 2.0}, "devices_seconds": {"value": 2 * 1776824142.349712}, "waited": {"value": 1.0}}
     if '"field": "layer"' in json.dumps(body.get("aggs", {}).get("groups")):
-        obstacles = {"buckets": [{"key": "CardInsufficientMemory", "doc_count": 1}]}
-        group |= {"key": "nodes", "obstacles": obstacles, "began": times}
+        group |= {"key": "nodes", "began": times}
     node: Json = {"kinds": kinds, "latest": everything}
     node["key"] = {"node": "node3"} if "composite" in str(body) else "node3"
     if "node_reasons" in str(body.get("aggs")):
@@ -156,6 +156,7 @@ def _aggregate(body: Json, hits: list[Json]) -> Json:
         "series": {"buckets": [{"key": "CardInsufficientMemory", "total": {"value": 1.0}, "times": over_time}]},
         "kinds": kinds,
         "reasons": reasons,
+        "obstacles": reasons,
         "first": times,
         "total": {"value": 1},
         "workloads": {"value": 1, "buckets": []},

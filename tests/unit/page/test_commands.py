@@ -73,6 +73,8 @@ def test_a_pod_is_sent_to_the_same_answer() -> None:
         (f"{POD}/schedulerlog/history?limit=5", f"{POD}/schedulerlog/history?limit=5"),
         ("/nodes/n1", "/nodes/n1/occupancy"),
         ("/nodes/n1?at=2h", "/nodes/n1/occupancy?at=2h"),
+        ("/schedulerlogs?obstacle=NumaNotFit&since=2h", "/schedulerlogs?obstacle=NumaNotFit&since=2h"),
+        ("/pending?group_by=pod&obstacle=NumaNotFit", "/pending?group_by=pod&obstacle=NumaNotFit"),
         ("/pending?group_by=obstacle&reason=node+unregistered", "/pending?group_by=obstacle&reason=node unregistered"),
         ("/schedulerlogs?q=a%27b&namespace=llm&status=failed", "/schedulerlogs?q=a'b&namespace=llm&status=failed"),
         ("/trends?by=pool&since=7d", "/trends?by=pool&since=7d"),

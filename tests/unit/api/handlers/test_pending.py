@@ -27,7 +27,7 @@ async def fetch_rows(caller: Caller, query: str) -> list[dict[str, Any]]:
 
 async def test_without_new_parameters_the_answer_has_what_it_had(caller: Caller) -> None:
     body = (await caller.get(PATH)).json()
-    assert {"pods", "layers", "reasons", "total", "items", "blocked", "continue"} == body.keys()
+    assert {"pods", "layers", "obstacles", "reasons", "total", "items", "blocked", "continue"} == body.keys()
     before = {"namespace", "workload", "queue", "pods", "reasons", "first_judged_at", "last_judged_at", "examples"}
     assert before < body["items"][0].keys()
     assert body["blocked"], "workloads that could not make their pods"

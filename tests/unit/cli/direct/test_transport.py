@@ -136,6 +136,13 @@ def test_waiting_pods_are_listed_with_their_obstacle() -> None:
     assert isinstance(answer, dict)
     (item,) = answer["items"]
     assert (item["namespace"], item["name"], item["obstacle"]["code"]) == ("ml", "train-0", "ResourceNeverEnough")
+    code = answer["items"][0]["obstacle"]["code"]
+    decided = create_transport(SmallCluster(), []).get("/pending", {"group_by": "pod", "limit": "1", "obstacle": code})
+    assert not isinstance(decided, Problem)
+    assert decided["items"] == [item for item in answer["items"] if (item["obstacle"] or {}).get("code") == code]
+    other = create_transport(SmallCluster(), []).get("/pending", {"group_by": "pod", "obstacle": "CardCordoned"})
+    assert not isinstance(other, Problem)
+    assert (other["total"], other["items"]) == (0, [])
     grouped = create_transport(SmallCluster(), []).get("/pending", {"group_by": "obstacle"})
     assert isinstance(grouped, dict)
     assert [(row["obstacle"]["code"], row["pods"]) for row in grouped["items"]] == [("ResourceNeverEnough", 1)]

@@ -16,4 +16,4 @@ def test_many_values_are_put_together() -> None:
 def test_the_largest_series_is_the_answer(run: Run) -> None:
     done = run("trends", "-A")
     assert done.exit_code == 0, done.output
-    assert done.stdout.startswith("CardInsufficientMemory is first by reason: ")
+    assert done.stdout.startswith("CardInsufficientMemory is first by obstacle: ")

@@ -218,6 +218,17 @@ async def test_a_bind_publishes_the_attempt_again_and_only_its_own_message() -> 
     assert log.acknowledged == [0, 1, 2, 3]
 
 
+async def test_a_refused_attempt_counts_under_the_obstacle_that_decided_and_under_every_reason() -> None:
+    topics, log = FakeTopics(), Log()
+    log.append(*an_attempt({"node1": [["NumaNotFit", "CardCordoned"]], "node2": [["CardCordoned"]]}))
+    async with a_worker(topics) as worker:
+        await worker.read(*log.records)
+    (counted,) = topics.list_events(ATTEMPT_COUNTS.name)
+    pairs = list(zip(counted.adds.dimension, counted.adds.value, strict=True))
+    assert [value for dimension, value in pairs if dimension == "obstacle"] == ["CardCordoned"]
+    assert {value for dimension, value in pairs if dimension == "reason"} == {"NumaNotFit", "CardCordoned"}
+
+
 async def test_a_bind_after_a_restart_finds_its_attempt_on_the_topic() -> None:
     topics, log = FakeTopics(), Log()
     wide = {f"gpu-node-{number:05}": [["CardInsufficientMemory"] * 8] for number in range(3_000)} | PLACED

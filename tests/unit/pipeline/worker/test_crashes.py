@@ -16,6 +16,7 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.diagnosis.waiting import derive_wait
 from engine.summaries.fold import summarize
 from engine.summaries.messages import build_messages
 from engine.summaries.trends import derive_contribution
@@ -221,7 +222,8 @@ def count_verdicts(topics: FakeTopics) -> dict[str, int]:
 def count_expected(summaries: Iterable[AttemptSummarized]) -> dict[str, int]:
     sums: dict[str, int] = defaultdict(int)
     for summary in summaries:
-        for name, nodes in iterate_weights(derive_contribution(summary, None)):
+        wait = None if summary.status == "succeeded" else derive_wait(summary)
+        for name, nodes in iterate_weights(derive_contribution(summary, None, wait.code if wait else "")):
             sums[name] += nodes
     return {name: count for name, count in sums.items() if count}
 

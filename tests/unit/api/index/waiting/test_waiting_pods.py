@@ -34,12 +34,13 @@ WAIT = PodWait(
 
 def a_bucket(key: str, pods: int, first: float) -> dict[str, Any]:
     reasons = {"buckets": [{"key": "NumaNotFit", "doc_count": pods}]}
+    obstacles = {"buckets": [{"key": "CardInsufficientMemory", "doc_count": pods}]}
     last = {"value_as_string": "2026-11-21T03:07:00.000Z"}
     counts = {name: {"value": pods} for name in ("devices", "workloads", "namespaces")}
     seconds = {"value": pods * FIRST.timestamp()}
     return {
-        "key": key, "doc_count": pods, "first": {"value": first}, "last": last, "reasons": reasons, **counts,
-        "devices_seconds": seconds,
+        "key": key, "doc_count": pods, "first": {"value": first}, "last": last, "reasons": reasons,
+        "obstacles": obstacles, "devices_seconds": seconds, **counts,
     }  # fmt: skip
 
 

@@ -1,4 +1,7 @@
-"""Rules of single vendors, device by device: expected picks and refusals follow the steps of HAMi's own sources."""
+"""Rules of single vendors, device by device: picks and refusals by the steps of HAMi's sources for Kunlun and Vastai.
+
+AMD's rows state its rules in words of their own: HAMi's later releases ask for cores differently.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
