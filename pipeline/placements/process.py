@@ -155,7 +155,7 @@ async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, m
             # All partitions, without a group's balancing: the state of one process has to cover every node.
             consumer.assign(partitions)
             state.not_ready = ""
-            await _Reader(consumer, writer, state).work()
+            await PlacementReader(consumer, writer, state).work()
 
     await keep_reconnecting(run_session, state.connection)
 
@@ -173,8 +173,8 @@ async def _read_published(kafka: KafkaConnection, partitions: Sequence[TopicPart
         return [dict(record.headers).get("ce_id", b"").decode() async for record in read_to_end(consumer)]
 
 
-class _Reader:
-    """Reader of the topics, from the committed offsets on."""
+class PlacementReader:
+    """Reader of the topics, from the committed offsets on, while this machine's clock is right."""
 
     def __init__(self, consumer: Any, writer: BatchWriter, state: _State) -> None:
         self._consumer, self._writer, self._state = consumer, writer, state
@@ -183,9 +183,9 @@ class _Reader:
 
     async def work(self) -> None:
         while True:
-            # Records are judged by this machine's time, and audits are made until it.
-            await self._state.clock.wait_until_right()
             batches = await self._consumer.getmany(timeout_ms=500, max_records=MAX_RECORDS)
+            # Records are judged by this machine's time, which may have been set while they were waited for.
+            await self._state.clock.wait_until_right()
             if batches:
                 # The commit comes after it: a crash in between takes the batch again, which changes nothing.
                 await self._writer.take(record for records in batches.values() for record in records)
@@ -196,6 +196,8 @@ class _Reader:
                 # A producer's clock may be ahead.
                 self._read_until[partition] = min(record_time(records[-1]), datetime.now(UTC))
             if time.monotonic() - self._audited_at >= AUDIT_SECONDS:
+                # Audits are made until it, too.
+                await self._state.clock.wait_until_right()
                 await self._audit()
 
     async def _audit(self) -> None:
