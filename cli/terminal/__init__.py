@@ -27,11 +27,13 @@ answers        from the API to the screen: problems end the command, ``-o`` prin
 diagnosed      a diagnosis on the screen
 details        nodes and time line below it
 workloads      a workload on the screen
+subjects       pure: pods and workloads as people write them
 screen         output to the terminal
 safe_text      pure: escapes characters that a terminal would obey
 values         pure: times and durations as kubectl writes them, words for the end of an attempt
 commands       the list of commands, each imported when it is called
-options        the options that commands share, and the subjects of their questions
+options        the options that all commands share
+language       the language of sentences: that of an option, or of the terminal
 exit_codes     exit codes, for scripts
 kubectl        ``kubectl schedulerlog``: only the commands of this package
 =============  ==================================================================================

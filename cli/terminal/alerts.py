@@ -7,7 +7,8 @@ import typer
 
 from cli.terminal.answers import print_document, require_answer
 from cli.terminal.exit_codes import PLACED, WAITING
-from cli.terminal.options import Asking, SentenceLanguage, with_api_options
+from cli.terminal.language import SentenceLanguage
+from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, format_count
 from cli.terminal.values import format_age
 from schemas.json_types import Json

@@ -11,10 +11,11 @@ from cli.terminal.answers import Format, print_document
 from cli.terminal.details import show_details, show_findings, show_scores
 from cli.terminal.diagnosed import show_diagnosis
 from cli.terminal.exit_codes import PLACED, UNKNOWN, USAGE, to_state_exit_code
+from cli.terminal.language import SentenceLanguage
 from cli.terminal.log_rows import build_rows, suggest, write_pod
-from cli.terminal.options import SentenceLanguage, Subject, parse_subject
 from cli.terminal.progress import ReadingProgress
 from cli.terminal.screen import Screen, complain, format_count
+from cli.terminal.subjects import Subject, parse_subject
 from cli.terminal.values import format_time
 from cli.terminal.workloads import iterate_pods, show_workload, to_workload_exit_code
 from page.views.log_pods import list_pods

@@ -1,69 +1,22 @@
-"""The options that commands share, each declared once, and the subjects of questions as people write them."""
+"""The options that all commands share, each declared once."""
 
 import contextlib
 import dataclasses
 import functools
 import inspect
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
 import typer
 
 from cli.client.transport import Transport
 from cli.terminal.answers import Format
 from cli.terminal.exit_codes import USAGE
-from engine.cases.workload_words import parse_word
+from cli.terminal.subjects import Subject, parse_subject
 from runtime.cli.cli import build_option_arguments, fail
 from runtime.settings import addresses
-
-_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
-
-
-def get_language_of_terminal() -> Literal["en", "zh"]:
-    """Get the language by the first variable that is set, as POSIX reads them; English where it is another one."""
-    value = next((value for name in _VARIABLES if (value := os.environ.get(name))), "")
-    return "zh" if value.lower().startswith("zh") else "en"
-
-
-SentenceLanguage = Annotated[
-    Literal["en", "zh"],
-    typer.Option(
-        "--lang",
-        metavar="en|zh",
-        help="Language of sentences; default: that of LC_ALL, LC_MESSAGES or LANG.",
-        default_factory=get_language_of_terminal,
-        show_default=False,
-    ),
-]
-"""Language of sentences at a terminal."""
-
-
-_POD_WORDS: Final = ("pod", "pods", "po")
-
-
-class Subject(NamedTuple):
-    """A pod or a workload: ``NAME``, ``NAMESPACE/NAME``, ``job/NAME``."""
-
-    namespace: str
-    """Empty if the words name none."""
-    word: str
-    """Word that names the kind of a workload; empty for a pod."""
-    name: str
-
-
-def parse_subject(text: str) -> Subject:
-    """Parse the words of a subject: what stands before the name is a kind if it is one, else a namespace."""
-    before, _, name = text.rpartition("/")
-    namespace, _, word = before.rpartition("/")
-    if word in _POD_WORDS:
-        return Subject(namespace, "", name)
-    if parse_word(word):
-        return Subject(namespace, word, name)
-    return Subject(before, "", name)
-
 
 if TYPE_CHECKING:
     from cli.client.kubectl import KubectlTransport

@@ -7,7 +7,8 @@ import typer
 from cli.client.problems import Problem
 from cli.terminal.answers import end_with, print_document, require_answer
 from cli.terminal.diagnosed import WHO
-from cli.terminal.options import Asking, SentenceLanguage, with_api_options
+from cli.terminal.language import SentenceLanguage
+from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, emit, format_count
 from cli.terminal.values import format_duration, format_time
 from page.views.amounts import format_gpu_hours, is_wait_complete

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.terminal.options import Subject, parse_subject
+from cli.terminal.subjects import Subject, parse_subject
 
 
 @pytest.mark.parametrize(
