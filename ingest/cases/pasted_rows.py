@@ -230,7 +230,11 @@ def _list_texts(logged: Any) -> Iterator[str]:
 
 
 def _find_logged_pod(logged: Any) -> tuple[str, str]:
-    pod = logged.get("Pod", logged.get("pod")) if isinstance(logged, dict) else None
+    fields = logged if isinstance(logged, dict) else {}
+    pod = fields.get("Pod", fields.get("pod"))
+    # What a query leaves of an event.
+    if pod is None and "reason" in fields and isinstance(fields.get("name"), str):
+        return str(fields.get("namespace") or ""), fields["name"]
     if isinstance(pod, dict):
         return str(pod.get("namespace", "")), str(pod.get("name", ""))
     namespace, _, name = pod.rpartition("/") if isinstance(pod, str) else ("", "", "")

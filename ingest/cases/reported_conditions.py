@@ -4,7 +4,7 @@ They are read where no pod of the object was given. Words of a scheduler are abo
 of the object; words with which the API server refused a pod are about the object itself.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -13,14 +13,15 @@ from engine.snapshot import kinds
 from ingest.cases.descriptions import build_event
 from ingest.cases.event_subjects import build_waiting_pod, get_namespace
 from ingest.cases.stated_sentences import PastedEvent, find_sentence
-from runtime.kubernetes.object_fields import get_text, list_conditions
+from runtime.kubernetes.object_fields import get_text, iterate_objects, list_conditions, parse_moment
 from schemas.events import Condition
 from schemas.json_types import Json
 
+KAI_GROUP: Final = "PodGroup.scheduling.run.ai"
 _EXPLAINED: Final = frozenset(
     (
         kinds.POD, kinds.NODE, "Event", "Event.events.k8s.io", "Workload.kueue.x-k8s.io",
-        "Deployment.apps", "ReplicaSet.apps", "PodGroup.scheduling.volcano.sh", "PodGroup.scheduling.run.ai",
+        "Deployment.apps", "ReplicaSet.apps", "PodGroup.scheduling.volcano.sh",
     )
 )  # fmt: skip
 """Kinds whose conditions the diagnosis reads itself."""
@@ -31,9 +32,12 @@ def build_reported(objects: Sequence[Any], read_at: datetime) -> list[Json]:
     entries = [entry for entry in objects if isinstance(entry, Mapping) and get_text(entry, "kind")]
     pods = [entry for entry in entries if get_text(entry, "kind") == kinds.POD]
     reported: list[Json] = []
+    present = {(get_namespace(pod), get_text(pod, "metadata", "name")) for pod in pods}
     for entry in entries:
         kind = kinds.identify(get_text(entry, "apiVersion"), get_text(entry, "kind"))
-        if kind not in _EXPLAINED and not _has_pod(entry, pods):
+        if kind == KAI_GROUP:
+            reported += _build_of_group(entry, present, read_at)
+        elif kind not in _EXPLAINED and not _has_pod(entry, pods):
             reported += _build_of_object(entry, read_at)
     return reported
 
@@ -59,6 +63,18 @@ def _build_of_object(entry: Mapping[str, Any], read_at: datetime) -> Iterator[Js
     yield build_event("Warning", event.reason, "0s", event.reporter, event.note, involved, time)
     if not is_refusal:
         yield build_waiting_pod(namespace, name, [event])
+
+
+def _build_of_group(group: Any, present: Collection[tuple[str, str]], read_at: datetime) -> Iterator[Json]:
+    """Build the pods that the conditions of KAI's group name and that were not given."""
+    for condition in iterate_objects(group, "status", "schedulingConditions"):
+        event = find_sentence(get_text(condition, "message").strip(), is_quotation=True)
+        if event is None or not event.name or (event.namespace, event.name) in present:
+            continue
+        involved = {"kind": kinds.POD, "namespace": event.namespace, "name": event.name}
+        time = parse_moment(get_text(condition, "lastTransitionTime")) or read_at
+        yield build_event("Warning", event.reason, "0s", event.reporter, event.note, involved, time)
+        yield build_waiting_pod(event.namespace, event.name, [event])
 
 
 def _read_condition(condition: Condition) -> tuple[Condition, PastedEvent] | None:

@@ -34,8 +34,12 @@ _UNREADY: Final = re.compile(
     r"(?:^|\s)(?P<name>[a-z0-9][a-z0-9.-]*[a-z0-9]): containers with (?:unready|incomplete) status: \["
 )
 """A name before its conditions, as Rancher joins them."""
-_WAITS: Final = re.compile(r"\b[Pp]od not yet started: (?P<name>[a-z0-9][a-z0-9.-]*[a-z0-9])")
-"""A name in the log of a task of Airflow."""
+_WAITS: Final = re.compile(r"\b(?:[Pp]od not yet started|Created pod): (?P<name>[a-z0-9][a-z0-9.-]*[a-z0-9])$")
+"""A name in the log of a task of Airflow, and in the event of the Job that made the pod."""
+_DEPLOYED: Final = re.compile(
+    r"(?:(?<=\s)(?P<namespace>[a-z0-9][a-z0-9-]{0,62}):)?\bpod/(?P<name>[a-z0-9][a-z0-9.-]*[a-z0-9]): "
+)
+"""A name before the words about it, as Skaffold reports the pods of a deployment."""
 _NAMESPACE: Final = re.compile(
     r"(?:\b(?:in|of|from) (?:the )?|\()namespace[ :=]+[`\"'*]*(?P<name>[a-z0-9][a-z0-9-]{0,62})(?![\w./])|"
     r"\b(?:in|of|from) (?:the )?[`\"'*]*(?P<before>[a-z0-9][a-z0-9-]{0,62})[`\"'*]* namespace\b|"
@@ -44,8 +48,10 @@ _NAMESPACE: Final = re.compile(
 """A namespace that prose names, in the line that names the pod."""
 _ARTICLES: Final = ("the", "this", "that", "same", "my", "our", "a", "one", "other", "another", "its", "their", "each")
 _COMPONENT: Final = re.compile(
-    r"(?:scheduler|autoscaler|controller|manager|operator|webhook|plugin|kubelet|extender|api|server)$"
+    r"(?:scheduler|autoscaler|controller|manager|operator|webhook|plugin|kubelet|extender|api|server)$|"
+    r"\.(?:ya?ml|json)$"
 )
+"""End of a name that is a component's or a file's."""
 
 
 _NAMING: Final = (_QUOTED, _BARE, _REPORTS, _LABELED, _UNREADY, _WAITS)
@@ -61,7 +67,8 @@ def _iterate_names(line: str, scope: str) -> Iterator[tuple[str, str]]:
         yield waiting
     elif not PROMPT.match(line):
         matches = [match for pattern in _NAMING for match in pattern.finditer(line)]
-        yield from ((match["namespace"], match["name"]) for match in _QUALIFIED.finditer(line))
+        for pattern in (_QUALIFIED, _DEPLOYED):
+            yield from ((match["namespace"] or "", match["name"]) for match in pattern.finditer(line))
         namespace = _find_namespace(line)
         yield from ((namespace, match["name"]) for match in matches if not _COMPONENT.search(match["name"]))
 

@@ -39,7 +39,7 @@ _NEXT_SENTENCE: Final = re.compile(r"(?<=[a-z})\]])[.!]\s+(?=[A-Z][a-z']*\s(?!.*
 """Place where an author continues behind the sentence of a component; kube-scheduler adds its own about preemption."""
 _ASIDE: Final = re.compile(r"[,;] (?=[a-z])| [-\u2013\u2014(] ?(?=[A-Za-z])")
 _WRITTEN: Final = re.compile(
-    r"Error|Exception\b|^\s*\[?\d{4}-\d\d-\d\d[ ,T]+\d\d:\d\d:\d\d.{0,80}?\b(?:INFO|WARN|WARNING|ERROR)\b|"
+    r"Error|Exception\b|^\s*\[?(?:\d{4}-\d\d-\d\d[ ,T]+)?\d\d:\d\d:\d\d\b|"
     r"containers with (?:unready|incomplete) status: \["
 )
 """Line that a program wrote, and not a person: an error, a line of a log, conditions of a pod in a row."""

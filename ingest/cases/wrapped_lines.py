@@ -15,9 +15,10 @@ _LEAST_BREAKS: Final = 2
 """Different full lines that continue in the next one: a single one may be a long line before prose."""
 SEVERAL_CELLS: Final = re.compile(r"\S {2,}\S")
 _NEW_LINE: Final = re.compile(
-    r"\s{2,}|[A-Z][\w./ -]*:(?:\s|$)|[-*#|>]\s|[\w.-]+: ?$|(?:apiVersion|kind|name|namespace|type|reason): "
+    r"\s{2,}|[A-Z][\w./ -]*:(?:\s|$)|[-*#|>]\s|[\w.-]+: ?$|(?:apiVersion|kind|name|namespace|type|reason): |"
+    r"\{\"|\[?(?:\d{4}-\d\d-\d\d[ T,]|\d\d:\d\d:\d\d\b)"
 )
-"""Beginning of a line that is no rest of the line before: an indented one, a field, an item of a list."""
+"""Beginning of a line that is no rest of the line before: an indented one, a field, an item, an object, a time."""
 
 _TABLE: Final = re.compile(r"^\s*(?:NAMESPACE +)?NAME +READY +STATUS +RESTARTS +AGE *$")
 """Header of the table of pods, whose other columns a narrow terminal has put below it."""

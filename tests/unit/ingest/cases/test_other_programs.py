@@ -41,18 +41,45 @@ AIRFLOW = f"""\
 FLYTE = f"Last Error: timeout expired; pod: bio-dev/f9d3-n0-0: Unschedulable:{WORDS}\n"
 UNREADY = "fold-77d9-z2x9p: containers with unready status: [fold]"
 RANCHER = f"Deployment fold (namespace bio) does not have minimum availability. {UNREADY}; {WORDS}\n"
+PREFECT = f"""\
+14:03:11.501 | INFO    | prefect.flow_runs.worker - Job event 'SuccessfulCreate': Created pod: fold-x7k2p-4lw8s
+14:03:11.502 | INFO    | prefect.flow_runs.worker - Pod event 'FailedScheduling' at 2026-03-04 14:02:13: {WORDS}
+"""
+METAFLOW = (
+    f"2026-03-04 10:00:00.123 [12/fold/5 (pid 99)] [pod t-abc12-x9z8y] Task is starting (Pod is Pending: {WORDS})\n"
+)
+SKAFFOLD = f" - bio:deployment/fold: {WORDS}\n    - bio:pod/fold-6f7c9d-x2k9z: {WORDS}\n"
+QUERY = f"""\
+$ kubectl get events -n bio -o json | jq -c '.items[] | {{name: .involvedObject.name, reason, message, count}}'
+{json.dumps({"name": "fold-7c9", "reason": "FailedScheduling", "message": WORDS, "count": 12})}
+{json.dumps({"name": "fold-7c9", "reason": "NotTriggerScaleUp", "message": "pod didn't trigger scale-up: 1 max"})}
+"""
 
 
 @pytest.mark.parametrize(
     ("text", "pod"),
     [
+        (PREFECT, "default/fold-x7k2p-4lw8s"),
+        (METAFLOW, "default/t-abc12-x9z8y"),
+        (SKAFFOLD, "bio/fold-6f7c9d-x2k9z"),
+        (QUERY, "bio/fold-7c9"),
         (RUNNER, "build/runner-x7-project-9-concurrent-1"),
         (JENKINS, "build/fold-3-k2q-9xv"),
         (AIRFLOW, "default/fold-8z7pk0qy"),
         (FLYTE, "bio-dev/f9d3-n0-0"),
         (RANCHER, "bio/fold-77d9-z2x9p"),
     ],
-    ids=["a runner of GitLab", "Jenkins", "Airflow", "Flyte", "Rancher"],
+    ids=[
+        "Prefect",
+        "Metaflow",
+        "Skaffold",
+        "a query of jq",
+        "a runner of GitLab",
+        "Jenkins",
+        "Airflow",
+        "Flyte",
+        "Rancher",
+    ],
 )
 def test_a_program_that_makes_pods_names_its_own(text: str, pod: str) -> None:
     assert list_codes(text) == {pod: "ResourceShortOrMissing"}
@@ -90,6 +117,34 @@ def test_a_line_of_a_kubelets_journal_names_pod_and_node() -> None:
     ((pod, (code, sentence)),) = list_sentences(f"Mar 04 03:04:10 rack-7 kubelet[3921]: {line}\n").items()
     assert (pod, code) == ("bio/fold-0", "KubeletUnhealthyDevices")
     assert "rack-7" in sentence
+
+
+GROUP = """\
+Name:         pg-fold-0
+Namespace:    bio
+API Version:  scheduling.run.ai/v2alpha2
+Kind:         PodGroup
+Spec:
+  Min Member:  1
+Status:
+  Scheduling Conditions:
+    Last Transition Time:  2026-03-04T10:00:00Z
+    Message:               Resources were not found for pod bio/fold-0 due to: WORDS
+    Reason:                PodSchedulingErrors
+    Status:                True
+    Type:                  UnschedulableOnNodePool
+"""
+
+
+def test_a_group_of_kai_names_the_pod_that_its_condition_is_about() -> None:
+    words = "no nodes with enough resources were found: 2 node(s) didn't have enough resources: GPUs."
+    assert list_codes(GROUP.replace("WORDS", words)) == {"bio/fold-0": "ResourceShortOrMissing"}
+
+
+def test_a_file_is_no_name_of_a_pod() -> None:
+    assert list_codes(f"After deploying the pod 'fold-0.yaml' it shows:\n{WORDS}") == {
+        "default/pod": "ResourceShortOrMissing"
+    }
 
 
 def test_numbers_of_nodes_are_no_name_of_a_pod() -> None:
