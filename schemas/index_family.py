@@ -42,6 +42,11 @@ def build_settings_template(shards: int = 1, replicas: int = 0) -> dict[str, Any
     return {"template": {"settings": {"index": index}}, "_meta": {"about": "Settings of schedulerlog: never edit them"}}
 
 
+def find_next_month(moment: datetime) -> datetime:
+    """Find the beginning of the month behind that of ``moment``, in the same time zone."""
+    return (moment.replace(day=1, hour=0, minute=0, second=0, microsecond=0) + LONGEST_MONTH).replace(day=1)
+
+
 @dataclass(frozen=True, slots=True)
 class Index:
     """A family of indices behind one alias."""
@@ -95,7 +100,7 @@ class Index:
         is_month = self.period == "month" or (self.period == "day" and day.endswith(f".{WHOLE_MONTH}"))
         try:
             start = datetime.strptime(day[:-2] + "01" if is_month else day, "%Y.%m.%d").replace(tzinfo=UTC)
-            return start, (start + LONGEST_MONTH).replace(day=1) if is_month else start + timedelta(days=1)
+            return start, find_next_month(start) if is_month else start + timedelta(days=1)
         except (ValueError, OverflowError):
             return None
 

@@ -137,7 +137,7 @@ def describe_trends(answer: Json) -> str:
 def describe_report(answer: Json) -> str:
     reasons = (
         f"{reason['code']}: {format_count(reason['attempts'], 'attempt')}. {reason['remedy']}"
-        for reason in answer["obstacles"] or answer["reasons"]
+        for reason in answer.get("obstacles") or answer["reasons"]
     )
     causes = (
         f"{cause['cause'] or 'not known'}: {format_count(cause['pods'], 'pod')}, "

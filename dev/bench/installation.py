@@ -179,10 +179,12 @@ def _derive_index_gb(model: CostModel, nodes: int, usage: FleetUse, rates: Attem
 
 def count_indices(*, are_days_small: bool) -> int:
     """Count the indices that are there at the end of every family's retention."""
-    periods = [LONGEST_MONTH if are_days_small else index.longest_period for index in INDICES if index.period != "all"]
-    retentions = [index.retention for index in INDICES if index.period != "all"]
-    ranged = sum(1 - (-keep // period) for keep, period in zip(retentions, periods, strict=True))
-    return ranged + sum(index.period == "all" for index in INDICES)
+    return sum(
+        1
+        if index.period == "all"
+        else 1 - (-index.retention // (LONGEST_MONTH if are_days_small else index.longest_period))
+        for index in INDICES
+    )
 
 
 def format_installations(model: CostModel, rows: Iterable[tuple[int, Layout]] = ROWS) -> str:

@@ -80,11 +80,11 @@ def _list_objects(value: Any) -> list[Json]:
     """List the object, or the event that a program wrapped."""
     if isinstance(value, dict) and isinstance(value.get("kind"), str):
         return [value]
-    event = unwrap_event(value)
+    event = _unwrap_event(value)
     return [event] if event else []
 
 
-def unwrap_event(value: Any, written_at: str = "", depth: int = _MAX_DEPTH) -> Json | None:
+def _unwrap_event(value: Any, written_at: str = "", depth: int = _MAX_DEPTH) -> Json | None:
     """Unwrap an event that stands in a line of a log or of an exporter, with its kind; None for anything else.
 
     ``written_at``: the time of what wraps it, for an event without one.
@@ -98,7 +98,7 @@ def unwrap_event(value: Any, written_at: str = "", depth: int = _MAX_DEPTH) -> J
         event = {"apiVersion": "v1", "kind": "Event"} | value | {"involvedObject": involved, "message": words}
         is_dated = any(value.get(name) for name in ("lastTimestamp", "eventTime", "firstTimestamp"))
         return event if is_dated or not written_at else event | {"lastTimestamp": written_at}
-    inner = (unwrap_event(entry, written_at, depth - 1) for entry in value.values())
+    inner = (_unwrap_event(entry, written_at, depth - 1) for entry in value.values())
     return next((event for event in inner if event), None)
 
 

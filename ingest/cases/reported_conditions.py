@@ -5,6 +5,7 @@ of the object; words with which the API server refused a pod are about the objec
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from runtime.kubernetes.object_fields import get_text, iterate_objects, list_con
 from schemas.events import Condition
 from schemas.json_types import Json
 
-KAI_GROUP: Final = "PodGroup.scheduling.run.ai"
+_KAI_GROUP: Final = "PodGroup.scheduling.run.ai"
 _EXPLAINED: Final = frozenset(
     (
         kinds.POD, kinds.NODE, "Event", "Event.events.k8s.io", "Workload.kueue.x-k8s.io",
@@ -35,7 +36,7 @@ def build_reported(objects: Sequence[Any], read_at: datetime) -> list[Json]:
     present = {(get_namespace(pod), get_text(pod, "metadata", "name")) for pod in pods}
     for entry in entries:
         kind = kinds.identify(get_text(entry, "apiVersion"), get_text(entry, "kind"))
-        if kind == KAI_GROUP:
+        if kind == _KAI_GROUP:
             reported += _build_of_group(entry, present, read_at)
         elif kind not in _EXPLAINED and not _has_pod(entry, pods):
             reported += _build_of_object(entry, read_at)
@@ -58,11 +59,17 @@ def _build_of_object(entry: Mapping[str, Any], read_at: datetime) -> Iterator[Js
     condition, event = stated
     namespace, name = get_namespace(entry), get_text(entry, "metadata", "name")
     is_refusal = event.reason in REFUSALS
-    involved = {"kind": get_text(entry, "kind") if is_refusal else kinds.POD, "namespace": namespace, "name": name}
-    time = condition.last_transition_at or read_at
-    yield build_event("Warning", event.reason, "0s", event.reporter, event.note, involved, time)
+    kind = get_text(entry, "kind") if is_refusal else kinds.POD
+    yield _build_event(
+        replace(event, kind=kind, namespace=namespace, name=name), condition.last_transition_at or read_at
+    )
     if not is_refusal:
         yield build_waiting_pod(namespace, name, [event])
+
+
+def _build_event(event: PastedEvent, time: datetime) -> Json:
+    involved = {"kind": event.kind, "namespace": event.namespace, "name": event.name}
+    return build_event("Warning", event.reason, "0s", event.reporter, event.note, involved, time)
 
 
 def _build_of_group(group: Any, present: Collection[tuple[str, str]], read_at: datetime) -> Iterator[Json]:
@@ -71,9 +78,7 @@ def _build_of_group(group: Any, present: Collection[tuple[str, str]], read_at: d
         event = find_sentence(get_text(condition, "message").strip(), is_quotation=True)
         if event is None or not event.name or (event.namespace, event.name) in present:
             continue
-        involved = {"kind": kinds.POD, "namespace": event.namespace, "name": event.name}
-        time = parse_moment(get_text(condition, "lastTransitionTime")) or read_at
-        yield build_event("Warning", event.reason, "0s", event.reporter, event.note, involved, time)
+        yield _build_event(event, parse_moment(get_text(condition, "lastTransitionTime")) or read_at)
         yield build_waiting_pod(event.namespace, event.name, [event])
 
 

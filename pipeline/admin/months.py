@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from schemas.index_family import LONGEST_MONTH, Index
+from schemas.index_family import LONGEST_MONTH, Index, find_next_month
 
 MAX_MONTH_BYTES: Final = 5 * 1024**3
 """Limit of an index of a month, in bytes of its primary shards, as the busiest day of the family lets expect."""
@@ -28,8 +28,7 @@ def choose_next_month(index: Index, sizes: Mapping[str, int], now: datetime) -> 
 
     ``sizes``: bytes of the primary shards of the family's indices, by name.
     """
-    this_month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    next_month = (this_month + LONGEST_MONTH + timedelta(days=1)).replace(day=1)
+    next_month = find_next_month(now)
     name, _ = index.derive_month(index.name(next_month))
     if not MADE_AHEAD[0] < next_month - now <= MADE_AHEAD[1] or name in sizes:
         return None

@@ -154,14 +154,15 @@ async def drop_expired(
 ) -> None:
     """Delete expired indices now, and make those of the next month; ``say`` gets each. Raises ``UnreachableError``."""
     run = _Cleaning(store, settings, now, dry_run, say)
+    left: dict[str, Mapping[str, Stored]] = {}
     try:
         for index in INDICES:
             if index in families or index.family in settings.retention_sizes:
-                await _clean_family(run, index, by_age=index in families)
+                left[index.alias] = await _clean_family(run, index, by_age=index in families)
         # Last: an account that may not make indices still deletes them.
-        for index in OF_DAYS.values():
+        for alias, index in OF_DAYS.items():
             if index in families and index.family not in settings.retention_sizes:
-                await _make_next_month(run, index)
+                await _make_next_month(run, index, left[alias])
     except TransportError as error:
         cause = explain_refusal(error, f"the role {PROVISIONER}")
         raise UnreachableError(f"OpenSearch at {settings.opensearch_url}: {cause}") from None
@@ -188,7 +189,8 @@ class _Cleaning:
         return True
 
 
-async def _clean_family(run: _Cleaning, index: Index, *, by_age: bool) -> None:
+async def _clean_family(run: _Cleaning, index: Index, *, by_age: bool) -> Mapping[str, Stored]:
+    """Delete what has expired and what is above the limit; return the indices that have not expired."""
     keep = derive_retention(run.settings, index)
     stored = await _read_stored(run.store, index)
     # Whole indices: deleting documents only marks them, and costs the index a merge before it frees the disk.
@@ -202,14 +204,14 @@ async def _clean_family(run: _Cleaning, index: Index, *, by_age: bool) -> None:
         before, kept_clusters = run.now - keep, run.settings.kept_clusters
         if count := await _drop_documents(run.store, index, before, kept_clusters, dry_run=run.is_dry_run):
             run.say(Dropped(index.alias, keep.days, run.is_dry_run, documents=count))
+    return stored
 
 
-async def _make_next_month(run: _Cleaning, index: Index) -> None:
+async def _make_next_month(run: _Cleaning, index: Index, stored: Mapping[str, Stored]) -> None:
     """Make the index of the next month, where the family's days have little.
 
     A family with a limit of bytes keeps an index a day: of a whole month nothing could be deleted before it ends.
     """
-    stored = await _read_stored(run.store, index)
     month = choose_next_month(index, {name: item.primary_size for name, item in stored.items()}, run.now)
     if month is None:
         return
