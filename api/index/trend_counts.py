@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from api.http.trends_query import MAX_SERIES, TrendRange, TrendsQuery
+from api.http.trends_query import TrendRange, TrendsQuery
 from api.index.reading.client import OpenSearch
 from api.index.reading.query_dsl import combine, match_cluster, match_term, match_terms, match_time_range
 from api.index.report_queries import name_layer_sum, sum_layer
@@ -18,12 +18,18 @@ _OF_ALL: Final = {"namespace": "namespace", "result": "result"}
 """Dimensions of every row: their counts come from the rows about all attempts."""
 
 
+_UNPLACED: Final = {
+    "bool": {"filter": [match_term("dimension", "all")], "must_not": [match_term("result", "succeeded")]}
+}
+"""Rows about all attempts that placed no pod: each should be under an obstacle too."""
+
+
 def build_trends_query(cluster: str, query: TrendsQuery, span: TrendRange) -> Json:
     """Build the search for the largest series and for their total, each with its buckets."""
     over_time = _aggregate_over_time(query, span)
     terms = {"field": _choose_field(query), "size": query.limit, "order": [{"total": "desc"}, {"_key": "asc"}]}
     series = {"terms": terms, "aggs": {"total": _sum(query)} | over_time}
-    return _build_body(cluster, query, span) | {"aggs": {"series": series, **over_time}}
+    return _build_body(cluster, query, span, {"series": series, **over_time}, over_time)
 
 
 def build_totals_query(cluster: str, query: TrendsQuery, span: TrendRange, keys: Sequence[str]) -> Json:
@@ -31,18 +37,36 @@ def build_totals_query(cluster: str, query: TrendsQuery, span: TrendRange, keys:
     terms: Json = {"field": _choose_field(query), "size": max(1, len(keys)), "include": list(keys)}
     # An empty `include` would include every series.
     series = {"series": {"terms": terms, "aggs": {"total": _sum(query)}}} if keys else {}
-    return _build_body(cluster, query, span) | {"aggs": {"total": _sum(query)} | series}
+    total = {"total": _sum(query)}
+    return _build_body(cluster, query, span, total | series, total)
 
 
-def _build_body(cluster: str, query: TrendsQuery, span: TrendRange) -> Json:
+def _counts_unknown(query: TrendsQuery) -> bool:
+    return query.by == "obstacle" and not query.key
+
+
+def _build_body(cluster: str, query: TrendsQuery, span: TrendRange, counted: Json, unplaced: Json) -> Json:
+    """Build a search with ``counted`` of the query's rows and, by obstacle, ``unplaced`` of those it should add up to.
+
+    Both are in one search: rows that change between two would make the difference wrong.
+    """
+    of_dimension = match_term("dimension", "all" if query.by in _OF_ALL else query.by)
+    if _counts_unknown(query):
+        rows = {"bool": {"should": [of_dimension, _UNPLACED], "minimum_should_match": 1}}
+        aggregations = {
+            "counted": {"filter": of_dimension, "aggs": counted},
+            "unplaced": {"filter": _UNPLACED, "aggs": unplaced},
+        }
+    else:
+        rows, aggregations = of_dimension, counted
     filters = [
         match_cluster(cluster),
-        match_term("dimension", "all" if query.by in _OF_ALL else query.by),
+        rows,
         *match_terms({"namespace": query.namespace, "result": query.result}),
         *([match_term(_choose_field(query), query.key)] if query.key else []),
         *match_time_range("@timestamp", format_rfc3339(span.since), format_rfc3339(span.until)),
     ]
-    return {"size": 0, "track_total_hits": False, "query": combine(filters)}
+    return {"size": 0, "track_total_hits": False, "query": combine(filters), "aggs": aggregations}
 
 
 def _choose_field(query: TrendsQuery) -> str:
@@ -63,7 +87,7 @@ def _build_histogram(span: TrendRange) -> Json:
 
 def parse_trends(query: TrendsQuery, span: TrendRange, answer: Json, before: Json | None) -> Trends:
     """Parse the answer. ``before``: answer to ``build_totals_query`` for the range before; None if it has no counts."""
-    aggregations = answer.get("aggregations", {})
+    aggregations = _get_counted(answer)
     starts = _list_starts(span)
     buckets = aggregations.get("series", {}).get("buckets", [])
     values = {str(bucket["key"]): _parse_values(bucket, starts) for bucket in buckets}
@@ -81,6 +105,15 @@ def parse_trends(query: TrendsQuery, span: TrendRange, answer: Json, before: Jso
         if totals_before is None
         else totals_before.get("", 0) - sum(count for key, count in totals_before.items() if key)
     )
+    unknown = [0] * len(starts)
+    unknown_before = None
+    if unplaced := answer.get("aggregations", {}).get("unplaced"):
+        # A refresh between the rows of one minute may show those under an obstacle first.
+        unknown = [
+            max(0, all_ - counted) for all_, counted in zip(_parse_values(unplaced, starts), together, strict=True)
+        ]
+        if before is not None and totals_before is not None:
+            unknown_before = max(0, _parse_total(before["aggregations"]["unplaced"]) - totals_before[""])
     return Trends(
         by=query.by,
         count=query.count,
@@ -90,7 +123,14 @@ def parse_trends(query: TrendsQuery, span: TrendRange, answer: Json, before: Jso
         times=list(starts.values()),
         items=items,
         other=_to_series("", left, starts, left_before) if any(left) or left_before else None,
+        unknown=_to_series("", unknown, starts, unknown_before) if any(unknown) or unknown_before else None,
     )
+
+
+def _get_counted(answer: Json) -> Json:
+    aggregations: Json = answer.get("aggregations", {})
+    counted: Json = aggregations.get("counted", aggregations)
+    return counted
 
 
 def _list_starts(span: TrendRange) -> dict[int, str]:
@@ -111,12 +151,16 @@ def _list_columns(series: Sequence[Sequence[int]], starts: Mapping[int, str]) ->
 
 def _parse_totals(answer: Json) -> dict[str, int]:
     """Parse the totals by key; "" has the total of all."""
-    aggregations = answer.get("aggregations", {})
+    aggregations = _get_counted(answer)
     totals = {
         str(bucket["key"]): round(bucket["total"]["value"])
         for bucket in aggregations.get("series", {}).get("buckets", [])
     }
-    return totals | {"": round(aggregations.get("total", {}).get("value") or 0)}
+    return totals | {"": _parse_total(aggregations)}
+
+
+def _parse_total(aggregations: Json) -> int:
+    return round(aggregations.get("total", {}).get("value") or 0)
 
 
 def _to_series(key: str, values: list[int], starts: Mapping[int, str], before: int | None) -> TrendSeries:
@@ -188,27 +232,6 @@ async def read_trends(index: OpenSearch, cluster: str, query: TrendsQuery, now: 
     answer = await index.search(TRENDS.alias, build_trends_query(cluster, query, span))
     before: dict[str, Any] | None = None
     if span.before.since >= now - RETENTION:
-        keys = [str(bucket["key"]) for bucket in answer.get("aggregations", {}).get("series", {}).get("buckets", [])]
+        keys = [str(bucket["key"]) for bucket in _get_counted(answer).get("series", {}).get("buckets", [])]
         before = await index.search(TRENDS.alias, build_totals_query(cluster, query, span.before, keys))
-    trends = parse_trends(query, span, answer, before)
-    if query.by != "obstacle" or query.key:
-        return trends
-    by_result = await read_trends(index, cluster, query.model_copy(update={"by": "result", "limit": MAX_SERIES}), now)
-    return trends.model_copy(update={"unknown": _derive_unknown(trends, by_result)})
-
-
-def _derive_unknown(trends: Trends, by_result: Trends) -> TrendSeries | None:
-    """Derive the attempts that are under no obstacle from all that placed no pod."""
-    unplaced = [series for series in by_result.items if series.key != "succeeded"]
-    counted = [*trends.items, *([trends.other] if trends.other else [])]
-    starts = dict(enumerate(trends.times))
-    # Rows that change between both searches may leave less than none.
-    values = [
-        max(0, sum(series.values[bucket] for series in unplaced) - sum(series.values[bucket] for series in counted))
-        for bucket in starts
-    ]
-    before: int | None = None
-    if all(series.total_before is not None for series in (*unplaced, *counted)):
-        totals = [sum(series.total_before or 0 for series in group) for group in (unplaced, counted)]
-        before = max(0, totals[0] - totals[1])
-    return _to_series("", values, starts, before) if any(values) or before else None
+    return parse_trends(query, span, answer, before)

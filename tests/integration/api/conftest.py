@@ -19,7 +19,6 @@ def filling(backends: Addresses) -> Filling:
 
 @pytest.fixture(scope="package")
 def api(filling: Filling) -> Iterator[Served]:
-    # Of a busy machine, whose index compiles a script at the first search.
-    with serving(filling.bootstrap_servers, filling.url, SCHEDULERLOG_OPENSEARCH_TIMEOUT="25") as api:
+    with serving(filling.bootstrap_servers, filling.url) as api:
         assert until(api.is_ready)
         yield api

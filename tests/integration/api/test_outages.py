@@ -22,7 +22,7 @@ OwnBackends = Callable[..., embedded.Backends]
 def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) -> None:
     servers = own_backends()
     filling = Filling(servers.bootstrap_servers, servers.opensearch_url)
-    with serving(filling.bootstrap_servers, filling.url) as api:
+    with serving(filling.bootstrap_servers, filling.url, SCHEDULERLOG_OPENSEARCH_TIMEOUT="3") as api:
         # Nothing is provisioned: the topic is missing, no index has ever been written.
         assert until(lambda: "schedulerlog pipeline provision" in api.get_part("attempts_topic")["why_not"])
         assert api.is_ready()

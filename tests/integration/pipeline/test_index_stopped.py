@@ -62,7 +62,8 @@ def running(servers: embedded.Backends, tmp_path: Path) -> Iterator[Pipeline]:
 
 @pytest.fixture
 def api(running: Pipeline) -> Iterator[Served]:
-    with serving(running.servers.bootstrap_servers, running.servers.opensearch_url) as api:
+    addresses = running.servers.bootstrap_servers, running.servers.opensearch_url
+    with serving(*addresses, SCHEDULERLOG_OPENSEARCH_TIMEOUT="3") as api:
         assert until(api.is_ready)
         yield api
 

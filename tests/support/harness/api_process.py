@@ -51,7 +51,8 @@ def serving(
     environment = os.environ | {
         "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": bootstrap_servers,
         "SCHEDULERLOG_OPENSEARCH_URL": opensearch_url,
-        "SCHEDULERLOG_OPENSEARCH_TIMEOUT": "3",
+        # More than the default: the machine of the tests may stand still for seconds.
+        "SCHEDULERLOG_OPENSEARCH_TIMEOUT": "25",
     }
     listen = settings.pop("SCHEDULERLOG_API_LISTEN", "0")
     arguments = ("api", "serve", "--listen", listen)
