@@ -228,7 +228,7 @@ def create_app(
         has_login=checks.reviewer is not None,
     )
     app.router.routes.extend(pages_of_ui)
-    app.state.default_cluster = settings.cluster_name
+    app.state.default_cluster, app.state.objects = settings.cluster_name, objects
     app.state.latest, app.state.topic, app.state.pods_topic = latest, topic.state, pods_topic.state
     app.state.devices, app.state.changes, app.state.waits, app.state.alerts = devices, changes, waits, alerts
     app.state.ready_answer, app.state.namespaces_in_index = ready.answer, namespaces

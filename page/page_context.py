@@ -30,6 +30,8 @@ class PageContext:
     """``https://host:port``, for commands to copy; empty if the request names no valid host."""
     can_log_out: bool = False
     is_embedded: bool = False
+    reads_objects: bool = True
+    """False where plans and workloads have no answer, because the API does not read the cluster's objects."""
 
     def get_text(self, key: str, **values: object) -> str:
         return get_text(self.language, key, **values)

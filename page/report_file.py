@@ -150,6 +150,7 @@ def _write_lines(report: FailureReport, say: Any) -> Iterator[str]:
     if change := report.best_change:
         sentence = getattr(change.sentence, report.language)
         yield f"\n{say('report.best_change')}{say('state.colon')}{_escape_cell(sentence)}"
+    decisive = {obstacle.code for obstacle in report.obstacles}
     for section, reasons in (("obstacles", report.obstacles), ("reasons", report.reasons)):
         if not reasons:
             continue
@@ -163,7 +164,7 @@ def _write_lines(report: FailureReport, say: Any) -> Iterator[str]:
                     _format_number(reason.attempts_before),
                     reason.devices,
                     say("state.and").join(say(f"actor.{actor}") for actor in reason.who_acts) or "–",
-                    reason.remedy,
+                    say("report.above") if section == "reasons" and reason.code in decisive else reason.remedy,
                 ]
                 for reason in reasons
             ],

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from page.colours import choose_colour
@@ -35,6 +35,17 @@ class DeviceTimeline:
     @property
     def height(self) -> int:
         return max(1, self.lanes) * LANE_HEIGHT
+
+
+_MARGIN: Final = 0.1
+"""Share of the drawing before its first bar."""
+
+
+def fit_begin(placements: Sequence[Mapping[str, Any]], begin: datetime, end: datetime) -> datetime:
+    """Choose the begin of a drawing whose range nobody chose: placements of three minutes fill no day."""
+    first = min((parse_time(placement["started_at"]) for placement in placements), default=begin)
+    length = max(end - first, timedelta(minutes=1))
+    return max(begin, end - (1 + _MARGIN) * length)
 
 
 def draw_device_lines(

@@ -16,7 +16,7 @@ from api.authority.rights import LIST_NODES, list_pods
 from api.handlers.simulation import POD_EXAMPLE, SimulationHandlers
 from api.handlers.waiting_page import PendingList, PodSelection
 from api.http.cluster import Cluster
-from api.http.errors import BadRequestError, NotFoundError, UnavailableError, to_json_response
+from api.http.errors import BadRequestError, NotFoundError, ObjectsNotReadError, UnavailableError, to_json_response
 from api.http.pagination import derive_token_scope
 from api.http.param_types import NodeInPath
 from api.http.query_params import MAX_ITEMS, NoQuery, Query, refuse_repeated
@@ -128,8 +128,8 @@ class PlanHandlers:
         await access.require(cluster, LIST_NODES)
         await access.require(cluster, list_pods())
         if cluster.name != changes.home_cluster or not changes.objects.is_connected:
-            cause = f"the objects of cluster {cluster.name} are not read here"
-            raise UnavailableError(cause, f"Ask `schedulerlog {command}` with a kubeconfig of that cluster.")
+            cause = f"This API does not read the objects of cluster {cluster.name}"
+            raise ObjectsNotReadError(cause, f"Ask `schedulerlog {command}` with a kubeconfig of that cluster.")
         read = await asyncio.gather(*map(self.lists.read, list_simulated(await self.lists.read_versions())))
         objects = build_objects(read)
         if missing := objects.unread & {kinds.NODE, kinds.POD}:

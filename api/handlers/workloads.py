@@ -20,7 +20,7 @@ from api.authority.rights import list_pods
 from api.handlers.fact_redaction import hide_in_objects, hide_others
 from api.handlers.redaction import redact_attempt
 from api.http.cluster import Cluster
-from api.http.errors import UnavailableError, to_json_response
+from api.http.errors import ObjectsNotReadError, to_json_response
 from api.http.param_types import NamespaceInPath, ObjectName
 from api.http.query_params import NoQuery, refuse_repeated
 from api.index.attempts.attempt_queries import PodName
@@ -129,12 +129,12 @@ class WorkloadHandlers:
 
     def _require_objects(self, cluster: Cluster) -> None:
         if cluster.name != self.facts.home_cluster:
-            raise UnavailableError(
+            raise ObjectsNotReadError(
                 f"workloads are answered from objects, and this API reads only those of {self.facts.home_cluster}",
                 _ASK_YOURSELF,
             )
         if not self.facts.objects.is_connected:
-            raise UnavailableError("the API has no connection to the cluster's objects", _ASK_YOURSELF)
+            raise ObjectsNotReadError("the API has no connection to the cluster's objects", _ASK_YOURSELF)
 
     async def _collect_attempts(
         self, request: Request, cluster: Cluster, objects: CaseObjects, key: CaseWorkload

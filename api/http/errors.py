@@ -8,6 +8,7 @@ ApiError
   ExpiredError          410  the page to continue from no longer exists
   TooManyRequestsError  429  the caller has to wait, or to ask for less
   UnavailableError      503  a store is down or overloaded; the same request may succeed later
+    ObjectsNotReadError 503  this API reads no objects of that cluster; another caller of them has the answer
   UnreadableError       500  a document in the index can't be decoded
 """
 
@@ -53,6 +54,7 @@ CODES: Final = {
 UNKNOWN_PATH: Final = "UnknownPath"
 UNREADABLE_DOCUMENT: Final = "UnreadableDocument"
 INDEX_REFUSED: Final = "IndexRefused"
+OBJECTS_NOT_READ: Final = "ObjectsNotRead"
 
 
 class ApiError(Exception):
@@ -98,6 +100,10 @@ class TooManyRequestsError(ApiError):
 
 class UnavailableError(ApiError):
     status = HTTPStatus.SERVICE_UNAVAILABLE
+
+
+class ObjectsNotReadError(UnavailableError):
+    code = OBJECTS_NOT_READ
 
 
 class UnreadableError(ApiError):
@@ -161,7 +167,7 @@ def to_error_response(
 async def on_api_error(_: Request, error: ApiError) -> Response:
     """Answer every ``ApiError``."""
     # Only where the same request may succeed later.
-    may_succeed = isinstance(error, UnavailableError | TooManyRequestsError)
+    may_succeed = isinstance(error, UnavailableError | TooManyRequestsError) and error.code != OBJECTS_NOT_READ
     headers = {"Retry-After": RETRY_AFTER_SECONDS} if may_succeed else None
     return to_error_response(error.status, error.error, error.next_step, headers, error.code)
 

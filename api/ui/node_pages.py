@@ -12,7 +12,7 @@ from api.http.errors import BadRequestError
 from api.http.param_types import parse_time
 from api.ui.answers import Answered
 from api.ui.page_shell import PageShell, select_parameters, to_part
-from page.timelines import draw_device_lines
+from page.timelines import draw_device_lines, fit_begin
 
 RANGES: Final = ("6h", "24h", "7d", "30d")
 MAX_PLACEMENTS: Final = "200"
@@ -68,7 +68,10 @@ class NodePages:
         }
         if timeline_part["value"] and timeline_part["value"]["items"]:
             uuids = [device["uuid"] for device in devices_part["value"]["devices"]] if devices_part["value"] else []
-            view["lines"] = draw_device_lines(timeline_part["value"]["items"], uuids, begin, end)
+            placements = timeline_part["value"]["items"]
+            if not request.query_params.get("range"):
+                view["begin"] = begin = fit_begin(placements, begin, end)
+            view["lines"] = draw_device_lines(placements, uuids, begin, end)
         return self.shell.show(request, "node", view)
 
     async def _read_verdicts(self, request: Request, node: str, attempts: Answered) -> list[tuple[str, str]]:

@@ -26,15 +26,18 @@ def build_context(request: Request) -> PageContext:
     scheme = request.url.scheme
     query = [(name[:100], value[:2000]) for name, value in request.query_params.multi_items()][:50]
     language = request.query_params.get("lang")
+    default_cluster = str(request.app.state.default_cluster)
+    cluster = request.query_params.get("cluster") or default_cluster
     return PageContext(
         language=choose_language(language, request.headers.get("accept-language", "")),
         path=request.url.path,
         query=query,
         now=datetime.now(UTC),
-        cluster=request.query_params.get("cluster") or str(request.app.state.default_cluster),
+        cluster=cluster,
         origin=derive_own_origin(request.headers, scheme),
         can_log_out=parse_token_cookie(request.headers, scheme) is not None,
         is_embedded=request.url.path.startswith(EMBED + "/"),
+        reads_objects=cluster == default_cluster and request.app.state.objects.is_connected,
     )
 
 

@@ -52,14 +52,19 @@ def _to_bars(request: Request, trends: Json, item: Json, begin: int, name: str =
     context, key, dimension = build_context(request), item["key"], trends["by"]
     words = {"result": "status", "layer": "layer"}
     title = name or (context.get_text(f"{words[dimension]}.{key}") if dimension in words and key else key)
-    addresses: list[str] = []
-    if (filter_name := _SEARCHED.get(dimension)) and key:
-        ends = [*trends["times"][1:], trends["until"]]
-        addresses = [
-            context.build_url(f"{ROOT}/search", since=since, until=until, **{filter_name: key})
-            for since, until in zip(trends["times"], ends, strict=True)
-        ]
-    return Series(key or title, item["values"][begin:], title, addresses[begin:])
+    ends = [*trends["times"][1:], trends["until"]]
+    ranges = list(zip(trends["times"], ends, strict=True))[begin:]
+    addresses = [_link_attempts(request, trends, key, *bounds) for bounds in ranges]
+    return Series(key or title, item["values"][begin:], title, addresses if all(addresses) else ())
+
+
+def _link_attempts(request: Request, trends: Json, key: str, since: str, until: str) -> str:
+    """Build the address of the attempts that a series counts; empty where a search has no such filter."""
+    name, context = _SEARCHED.get(trends["by"]), build_context(request)
+    if not (name and key):
+        return ""
+    counted = {"namespace": context.get_value("namespace"), "status": context.get_value("result")}
+    return context.build_url(f"{ROOT}/search", **counted | {name: key, "since": since, "until": until})
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,7 @@ class ReportPages:
             "problem": None if answered.is_right else body,
             "trends": body | {"since": times[begin] if begin else body.get("since")},
             "names": [bar.title for bar in bars],
+            "links": [_link_attempts(request, body, item["key"], body["since"], body["until"]) for item in series],
             "series": series,
             "plot": draw_bars_over_time(say("nav.trends"), times[begin:], bars),
             "highest": find_highest_bar(bars),

@@ -133,7 +133,7 @@ def parse_kubectl_problem(errors: str) -> Problem:
             return NotAllowed(
                 cause, next_step or "An administrator of the cluster can give the right (docs/deploy.md)."
             )
-        case "ServiceUnavailable" | "InternalError" | "Timeout" | None:
+        case "ServiceUnavailable" | "ObjectsNotRead" | "InternalError" | "Timeout" | None:
             return Unreachable(cause, next_step or "Is schedulerlog's API ready? `kubectl get apiservices` shows it.")
     return WrongRequest(cause, next_step)
 

@@ -162,6 +162,7 @@ class Episode(Answer):
     filter: dict[str, Any]
     bind: BindLog
     chosen: str | None
+    obstacle: str = Field("", description="Code of the obstacle that decided its latest attempt; empty where none did.")
     reasons: list[str]
     changes: list[str] = Field(
         default_factory=list,

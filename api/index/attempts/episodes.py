@@ -123,6 +123,7 @@ def to_episode(
         filter={"status": filter_status, "summary": filter_text},
         bind=BindLog(status=bind_status, summary=bind_text),
         chosen=latest.chosen,
+        obstacle=latest.wait.code if latest.wait else "",
         reasons=list_reasons(latest),
         changes=changes,
     )

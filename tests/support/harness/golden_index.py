@@ -165,7 +165,17 @@ def _aggregate(body: Json, hits: list[Json]) -> Json:
         "nodes": {"buckets": [node]},
         "clusters": {"buckets": [{"key": "default", "first": times, "last": times}]},
     }
-    return {name: fields_of_waiting[name] for name in body.get("aggs", {}) if name in fields_of_waiting}
+    return _select(body.get("aggs", {}), fields_of_waiting)
+
+
+def _select(aggregations: Json, values: Json) -> Json:
+    """Select the values of the aggregations that are asked for, also below a filter of its own name."""
+    below = {
+        name: _select(aggregations[name].get("aggs", {}), values)
+        for name in ("counted", "unplaced")
+        if name in aggregations
+    }
+    return below | {name: values[name] for name in aggregations if name in values}
 
 
 def _narrow(hit: Json, fields: list[str] | Json) -> Json:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from page.heat_maps import WOULD_BE_PICKED, draw_device_map
-from page.timelines import draw_device_lines, draw_episodes, draw_waits, map_pod_colours
+from page.timelines import draw_device_lines, draw_episodes, draw_waits, fit_begin, map_pod_colours
 
 BEGIN, END = datetime(2026, 11, 23, 0, tzinfo=UTC), datetime(2026, 11, 23, 10, tzinfo=UTC)
 
@@ -48,6 +48,20 @@ def test_a_pod_has_one_colour_and_devices_come_in_their_order_with_free_ones() -
     assert [(line.uuid, len(line.bars)) for line in lines] == [("G1", 0), ("G2", 1), ("G9", 1)]
     assert lines[1].bars[0].colour == lines[2].bars[0].colour
     assert map_pod_colours(lines) == {("llm", "a"): lines[1].bars[0].colour}
+
+
+def test_a_drawing_begins_shortly_before_its_first_bar() -> None:
+    later = datetime(2026, 11, 23, 8, 54, tzinfo=UTC)
+    assert fit_begin([a_placement("b", 9, None, "G"), a_placement("c", 9, 9, "G")], BEGIN, END) == later
+
+
+def test_a_drawing_begins_with_its_range_where_a_bar_fills_it_or_it_has_none() -> None:
+    assert fit_begin([a_placement("a", 0, None, "G")], BEGIN, END) == BEGIN
+    assert fit_begin([], BEGIN, END) == BEGIN
+
+
+def test_a_bar_of_this_moment_has_a_drawing_of_a_minute() -> None:
+    assert fit_begin([a_placement("a", 10, None, "G")], BEGIN, END) == datetime(2026, 11, 23, 9, 58, 54, tzinfo=UTC)
 
 
 def an_episode(first: int, last: int) -> dict[str, Any]:

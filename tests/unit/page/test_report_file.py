@@ -4,6 +4,7 @@ import csv
 import html
 import io
 import re
+from typing import Literal
 
 import pytest
 from markdown_it import MarkdownIt
@@ -52,6 +53,26 @@ def a_usage(namespace: str) -> NamespaceUsage:
         waiting_gpu_hours=4.5,
         placed_gpu_hours=0.5,
     )
+
+
+def a_reason(code: str, remedy: str) -> ReasonReported:
+    return ReasonReported(
+        code=code,
+        attempts=3,
+        attempts_before=None,
+        devices=4,
+        meaning=f"Means {code}.",
+        remedy=remedy,
+        who_acts=["you"],
+    )
+
+
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_what_to_do_about_a_reason_is_there_once(form: Literal["markdown", "html"]) -> None:
+    decisive, other = a_reason("NumaNotFit", "Bind it elsewhere."), a_reason("CardNotHealth", "Reset the device.")
+    text = write_file(a_report(obstacles=[decisive], reasons=[decisive, other]), form)
+    assert [text.count(remedy) for remedy in (decisive.remedy, other.remedy, "see above")] == [1, 1, 1]
+    assert text.count("NumaNotFit") >= 2
 
 
 def test_the_devices_of_a_namespace_are_in_every_format() -> None:

@@ -4,7 +4,7 @@ import html
 import re
 from datetime import datetime
 from typing import Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import httpx
 import pytest
@@ -12,7 +12,8 @@ import pytest
 from api.ui.pending_pages import sort_layers
 from schemas.events import PodWait
 from tests.support.builders.events import a_refusal, a_request, a_summary
-from tests.support.harness.api_app import Caller, refuse
+from tests.support.fakes.objects import FakeObjects
+from tests.support.harness.api_app import Caller, hold, refuse
 from tests.support.harness.golden_index import answer_search, read_alert, read_attempt
 from tests.support.harness.html_check import check
 
@@ -138,11 +139,65 @@ async def test_search_shows_the_decisive_obstacle_and_folds_the_other_reasons() 
     assert item["obstacle"] == "CardInsufficientMemory"
     others = set(item["reasons"]) - {item["obstacle"]}
     text = (await api.get("/ui/search")).text
-    details = text.partition('<details class="reasons"><summary>')[2].partition("</details>")[0]
-    first, folded = details.split("</summary>")
-    assert re.findall(r"<bdi>([^<]+)", first) == [item["obstacle"]]
-    assert f"+{len(others)}<" in first
-    assert set(re.findall(r"<bdi>([^<]+)", folded)) == others
+    cell = text.partition('<td data-label="Main obstacle">')[2].partition("</td>")[0]
+    visible, _, folded = cell.partition('<details class="reasons">')
+    assert find_reason_links(visible) == {item["obstacle"]: {"obstacle": item["obstacle"]}}
+    assert f"+{len(others)}<" in folded
+    assert find_reason_links(folded) == {code: {"reason": code} for code in others}
+
+
+def find_reason_links(text: str) -> dict[str, dict[str, str]]:
+    """Find the chips that lead to a search, with its filters."""
+    chips = re.findall(r'<a href="/ui/search\?([^"]+)"><code class="reason"><bdi>([^<]+)', text)
+    return {html.unescape(code): dict(parse_qsl(html.unescape(query))) for query, code in chips}
+
+
+async def test_search_folds_the_reasons_of_an_attempt_that_placed_its_pod() -> None:
+    api = Caller(hold(read_attempt().model_copy(update={"status": "succeeded"})))
+    (item,) = (await api.get("/api/v1/schedulerlogs")).json()["items"]
+    assert (item["status"], item["obstacle"]) == ("succeeded", "")
+    cell = (await api.get("/ui/search")).text.partition('<td data-label="Main obstacle">')[2].partition("</td>")[0]
+    visible, _, folded = cell.partition('<details class="reasons">')
+    assert not visible.strip()
+    assert set(find_reason_links(folded)) == set(item["reasons"])
+
+
+async def test_a_series_leads_to_the_attempts_that_it_counts(api: Caller) -> None:
+    query = {"namespace": "llm", "since": "2026-04-22T02:00:00Z", "until": "2026-04-22T02:30:00Z"}
+    counted = (await api.get("/api/v1/trends?" + urlencode(query | {"result": "failed"}))).json()
+    text = (await api.get("/ui/trends?" + urlencode(query | {"result": "failed"}))).text
+    (code,) = (item["key"] for item in counted["items"])
+    cell = text.partition('<th scope="row">')[2].partition("</th>")[0]
+    address = re.search(r'<a href="/ui/search\?([^"]+)"><bdi>([^<]+)', cell)
+    assert address
+    assert address[2] == code
+    filters = {"namespace": "llm", "status": "failed", "obstacle": code}
+    assert dict(parse_qsl(html.unescape(address[1]))) == filters | {
+        "since": counted["since"], "until": counted["until"],
+    }  # fmt: skip
+    bars = re.findall(r'<a href="/ui/search\?([^"]+)" tabindex="-1">', text)
+    assert bars
+    for bar in bars:
+        assert filters.items() <= dict(parse_qsl(html.unescape(bar))).items()
+
+
+PLANS: Final = {"/ui/nodes/node3": "/drain", "/ui/pending?by=pod": "/ui/purchase", POD: "/moves"}
+
+
+@pytest.mark.parametrize(("path", "plan"), PLANS.items())
+async def test_plans_are_offered_where_the_objects_are_read(path: str, plan: str) -> None:
+    for objects, is_offered in ((FakeObjects({}), True), (None, False)):
+        api = Caller(answer_search, objects=objects)
+        api.remember(read_attempt())
+        assert (plan in (await api.get(path)).text) == is_offered
+
+
+async def test_an_api_without_objects_does_not_promise_an_answer_in_seconds(api: Caller) -> None:
+    for path in ("/purchase", "/namespaces/llm/workloads/job/train"):
+        answer = await api.get("/api/v1" + path)
+        assert (answer.status_code, answer.json()["code"]) == (503, "ObjectsNotRead")
+        assert "retry-after" not in answer.headers
+    assert "此 API 不读取该集群的对象" in (await api.get("/ui/purchase?lang=zh")).text
 
 
 async def test_the_trends_have_a_scale_from_zero_to_the_highest_bar(api: Caller) -> None:

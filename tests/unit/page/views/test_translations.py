@@ -5,7 +5,15 @@ import re
 from pathlib import Path
 from typing import Final, get_args
 
-from api.http.errors import CODES, INDEX_REFUSED, UNKNOWN_PATH, UNREADABLE_DOCUMENT, ApiError, derive_code
+from api.http.errors import (
+    CODES,
+    INDEX_REFUSED,
+    OBJECTS_NOT_READ,
+    UNKNOWN_PATH,
+    UNREADABLE_DOCUMENT,
+    ApiError,
+    derive_code,
+)
 from ingest.readers.hami import gaps
 from page.views.translations import (
     OTHER,
@@ -26,6 +34,7 @@ ALL: Final = {
     UNKNOWN_PATH,
     UNREADABLE_DOCUMENT,
     INDEX_REFUSED,
+    OBJECTS_NOT_READ,
     derive_code(500),
     derive_code(418),
 }
