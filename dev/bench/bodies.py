@@ -19,10 +19,10 @@ from typing import Any
 from dev.bench.in_process import BATCH_BYTES, BATCH_DOCUMENTS
 from pipeline.index.batch_builder import DocumentBatchBuilder
 from pipeline.index.index_writer import IndexWriter
-from pipeline.index.metrics import Metrics
 from pipeline.index.process import READ, TopicsReader
 from pipeline.index.state_audit import Ends, StateAudit
 from pipeline.index.summary_parts import SummaryParts
+from pipeline.metrics import IndexWriterMetrics
 from pipeline.sinks.bulk import Document, WriteResult, encode_body, split_batches
 from pipeline.sinks.msearch import Hits, Search
 from runtime.kafka.consumer import TopicPartition, connected, create_consumer
@@ -68,7 +68,7 @@ async def measure_without_index(servers: str, warm_up: int, attempts: int) -> fl
     null_sink = NullSink()
     builder = DocumentBatchBuilder(SummaryParts(), _REQUESTS * BATCH_DOCUMENTS, _REQUESTS * BATCH_BYTES)
     audit = StateAudit(null_sink, null_sink, null_sink, lambda: datetime.now(UTC))
-    reader = TopicsReader(builder, IndexWriter(null_sink, null_sink, Metrics()), audit)
+    reader = TopicsReader(builder, IndexWriter(null_sink, null_sink, IndexWriterMetrics()), audit)
     async with connected(
         create_consumer(build_kafka_connection(servers), *(topic.name for topic in READ), group="bench-bodies")
     ) as consumer:

@@ -15,9 +15,9 @@ from engine.summaries.fold import summarize
 from pipeline.index.batch_builder import DocumentBatchBuilder
 from pipeline.index.process import READ
 from pipeline.index.summary_parts import SummaryParts
+from pipeline.metrics import WorkerMetrics
 from pipeline.sinks.bulk import Document, encode_body, split_batches
 from pipeline.worker.agent import DecisionsAgent
-from pipeline.worker.metrics import Metrics
 from pipeline.worker.write_queue import WriterPolicy
 from pipeline.worker.writer import Writer
 from runtime.kafka.record import Record, RecordPosition
@@ -87,7 +87,7 @@ class InProcess:
     def __init__(self) -> None:
         self.spent = Spent()
         self._topics = MemoryTopics()
-        metrics = Metrics()
+        metrics = WorkerMetrics()
         self._writer = Writer(self._topics, self._topics, metrics, WriterPolicy(linger_seconds=0))
         self._agent = DecisionsAgent(self._writer, metrics)
         self._documents = DocumentBatchBuilder(SummaryParts(), sys.maxsize, sys.maxsize)

@@ -14,7 +14,6 @@ them, and the same records give the same alerts with the same ids at every readi
 ``links``                pure: paths at the API and at OpenSearch that show the evidence
 ``state``                pure: the alerts that fire, and their changes at a tick
 ``process``              the process: reads the topics, ticks, publishes
-``metrics``              metrics of the process and of the bridge
 ``alertmanager_bridge``  the process that posts alerts to Alertmanager
 ``command``              the command lines
 =======================  ==========================================================================================

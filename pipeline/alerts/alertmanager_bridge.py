@@ -18,7 +18,7 @@ import aiohttp
 import orjson
 from pydantic import SecretStr
 
-from pipeline.alerts.metrics import BridgeMetrics
+from pipeline.metrics import BridgeMetrics
 from runtime.backoff import Backoff
 from runtime.kafka.consumer import Connection, create_consumer, followed, keep_reconnecting
 from runtime.settings.addresses import HostPort, without_user_info

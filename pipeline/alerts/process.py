@@ -11,12 +11,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from pipeline.alerts.inputs import decode_inputs
-from pipeline.alerts.metrics import Metrics
 from pipeline.alerts.rules import Rule
 from pipeline.alerts.state import AlertState
 from pipeline.alerts.timeline import TICK, Timeline
+from pipeline.metrics import AlertsMetrics, TopicsMetrics
 from pipeline.sinks.kafka import create_topics_sink
-from pipeline.sinks.metrics import TopicsMetrics
 from runtime.backoff import describe_first_wait
 from runtime.kafka.broker_clock import BrokerClock
 from runtime.kafka.consumer import Connection, TopicPartition, create_consumer, followed, keep_reconnecting, read_to_end
@@ -63,7 +62,7 @@ async def run(settings: Settings) -> None:
 
 async def work(settings: Settings, serve_health: ServeHealth = serving) -> None:
     """Work until cancelled; ``serve_health`` shows metrics and readiness meanwhile."""
-    metrics, connection = Metrics(), Connection()
+    metrics, connection = AlertsMetrics(), Connection()
     topics_metrics = TopicsMetrics("alerts", metrics.registry)
     topics = create_topics_sink(settings.kafka, topics_metrics)
     clock = BrokerClock(topics)
@@ -134,7 +133,7 @@ class _Reader:
         logger.info("reading from %s before %s; %d alerts fire", back, format_rfc3339(until), len(alerts.firing))
         return cls(consumer, alerts, ends, until - back)
 
-    async def work(self, topics: TopicsSink, metrics: Metrics, clock: BrokerClock) -> None:
+    async def work(self, topics: TopicsSink, metrics: AlertsMetrics, clock: BrokerClock) -> None:
         while True:
             # Ticks are times of this machine: by a wrong one alerts would fire, or end, that should not.
             await clock.wait_until_right()
@@ -164,7 +163,7 @@ class _Reader:
                 read_until.append(self._read_until.get(partition, self._start))
         return min(read_until)
 
-    async def _advance(self, watermark: datetime, topics: TopicsSink, metrics: Metrics) -> None:
+    async def _advance(self, watermark: datetime, topics: TopicsSink, metrics: AlertsMetrics) -> None:
         ticked = None
         for step in self._timeline.advance(watermark):
             if not isinstance(step, datetime):

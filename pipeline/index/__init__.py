@@ -9,6 +9,5 @@ Any number of these processes share the partitions of the topics.
 ``summary_parts``  the records of a long summary, until all of them are there
 ``documents``      the documents of each event
 ``state_audit``    findings: verdicts whose node states were lost
-``metrics``        metrics of the process
 =================  =================================================================
 """

@@ -13,7 +13,7 @@ import orjson
 
 from pipeline.dead_letter import DeadLetterLog, to_dead_letter
 from pipeline.index.batch_builder import Batch, DeadLetter
-from pipeline.index.metrics import Metrics
+from pipeline.metrics import IndexWriterMetrics
 from pipeline.sinks.bulk import Document, WriteResult
 from runtime.kafka.broker_clock import trust_own_clock
 from runtime.telemetry.spans import NO_TRACING, Tracing
@@ -48,7 +48,7 @@ class IndexWriter:
         self,
         index: DocumentIndex,
         topics: DeadLetterTopic,
-        metrics: Metrics,
+        metrics: IndexWriterMetrics,
         clock: Callable[[], float] = time.time,
         wait_for_right_time: Callable[[], Awaitable[None]] = trust_own_clock,
         tracing: Tracing = NO_TRACING,

@@ -15,9 +15,9 @@ from typing import Any, Final, Protocol
 
 from pipeline.index.batch_builder import Batch, DocumentBatchBuilder
 from pipeline.index.index_writer import IndexWriter
-from pipeline.index.metrics import Metrics
 from pipeline.index.state_audit import Ends, StateAudit, audit_until_cancelled
 from pipeline.index.summary_parts import SummaryParts
+from pipeline.metrics import IndexWriterMetrics
 from pipeline.settings import IndexSettings
 from pipeline.sinks.index_watch import IndexWatch, watch_until_cancelled
 from pipeline.sinks.kafka import create_topics_sink
@@ -76,7 +76,7 @@ async def work(
 ) -> None:
     """Work until cancelled; ``serve_health`` shows metrics and readiness meanwhile."""
     longest_pause = settings.max_backoff_seconds
-    metrics, parts = Metrics(), SummaryParts()
+    metrics, parts = IndexWriterMetrics(), SummaryParts()
     store = create_client(settings)
     topics = create_topics_sink(settings, metrics.topics, longest_pause)
     clock = BrokerClock(topics, longest_pause)

@@ -13,7 +13,6 @@ back, and a message that is read twice is counted once.
 ``api_server``    the requests to the API server
 ``event_writer``  a batch of messages: retries, dead letters, what is passed over
 ``process``       the process: consumes the topic, commits what is written
-``metrics``       metrics of the process
 ``command``       the command line
 ================  ==================================================================================
 """

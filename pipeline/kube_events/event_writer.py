@@ -11,7 +11,7 @@ from engine.summaries.foreign_namespaces import KnownNamespaces
 from pipeline.dead_letter import to_dead_letter
 from pipeline.kube_events.api_server import EventsApi, count_in_event, read_events, read_uid
 from pipeline.kube_events.event_series import EventSeries
-from pipeline.kube_events.metrics import Metrics
+from pipeline.metrics import EventsMetrics
 from runtime.backoff import Backoff
 from runtime.kafka.record import DecodedRecord, Record, identify_record
 from runtime.kubernetes.errors import KubeApiError
@@ -41,7 +41,7 @@ class Topics(Protocol):
 
 
 class EventWriter:
-    def __init__(self, api: EventsApi, topics: Topics, metrics: Metrics, policy: EventPolicy) -> None:
+    def __init__(self, api: EventsApi, topics: Topics, metrics: EventsMetrics, policy: EventPolicy) -> None:
         self._api, self._topics, self._metrics, self._policy = api, topics, metrics, policy
         self._backoff = Backoff("the API server", policy.longest_pause_seconds)
         self._events: EventSeries | None = None

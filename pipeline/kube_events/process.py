@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from pipeline.kube_events.event_writer import EventPolicy, EventWriter
-from pipeline.kube_events.metrics import Metrics
+from pipeline.metrics import EventsMetrics, TopicsMetrics
 from pipeline.sinks.kafka import create_topics_sink
-from pipeline.sinks.metrics import TopicsMetrics
 from runtime.backoff import RateLimiter
 from runtime.kafka.consumer import Connection, commit, create_consumer, followed, keep_reconnecting, on_assignment
 from runtime.kafka.record import to_record
@@ -52,7 +51,7 @@ async def run(settings: Settings) -> None:
 
 async def work(settings: Settings, serve_health: ServeHealth = serving) -> None:
     """Work until cancelled; ``serve_health`` shows metrics and readiness meanwhile."""
-    metrics = Metrics()
+    metrics = EventsMetrics()
     client = Client(
         await ApiCredentials.open(settings.load),
         rate_limiter=RateLimiter(settings.qps, settings.burst),

@@ -16,7 +16,6 @@ those of the operator's file.
 ``sent_memory``        what was sent last, in a ConfigMap or a file
 ``process``            the process: watches, waits until news lasts, sends, remembers
 ``service``            clients, memory, metrics and readiness around it
-``metrics``            metrics of the process
 ``command``            the command line
 =====================  =========================================================================
 """

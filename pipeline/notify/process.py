@@ -17,9 +17,9 @@ import aiohttp
 import orjson
 from pydantic import SecretStr
 
+from pipeline.metrics import NotifyMetrics
 from pipeline.notify.delivery import DeliveryError, deliver
 from pipeline.notify.messages import Message, State, derive_id
-from pipeline.notify.metrics import NotifyMetrics
 from pipeline.notify.sent_memory import Sent, SentMemory
 from pipeline.notify.subscriptions import ReadMetadata, find_targets
 from pipeline.notify.targets import Target

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import aiohttp
 
-from pipeline.notify.metrics import NotifyMetrics
+from pipeline.metrics import NotifyMetrics
 from pipeline.notify.process import ApiAccess, Notifier, NotifyPolicy
 from pipeline.notify.sent_memory import ConfigMapStore, FileStore, SentMemory
 from runtime.errors import SettingError

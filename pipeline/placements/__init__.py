@@ -16,5 +16,4 @@
 ``audits``             placements that can't be right, where several records have to be compared
 ``batch_writer``       a batch of records: loads what is not in memory, writes documents, publishes findings
 ``process``            the process: where it holds the lease, consumes the topics, commits what is written
-``metrics``            metrics of the process
 """

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from engine.summaries.node_history import NodeKey
 from pipeline.dead_letter import DeadLetterLog, to_dead_letter
+from pipeline.metrics import PlacementsMetrics
 from pipeline.placements import occupancy_queries
 from pipeline.placements.audits import PlacementAudits
 from pipeline.placements.device_holdings import KEPT_AFTER_END
 from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, decode_input
-from pipeline.placements.metrics import Metrics
 from pipeline.placements.occupancy_queries import StoredPlacement
 from pipeline.placements.occupancy_state import OccupancyState
 from pipeline.placements.subjects import (
@@ -51,7 +51,7 @@ class BatchWriter:
         audits: PlacementAudits,
         index: OpenSearchSink,
         topics: TopicsSink,
-        metrics: Metrics,
+        metrics: PlacementsMetrics,
     ) -> None:
         self._state, self._audits = state, audits
         self._index, self._topics, self._metrics = index, topics, metrics

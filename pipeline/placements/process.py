@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from engine.summaries.placement_audit import Pools
+from pipeline.metrics import PlacementsMetrics
 from pipeline.placements.audits import PlacementAudits
 from pipeline.placements.batch_writer import BatchWriter
-from pipeline.placements.metrics import Metrics
 from pipeline.placements.occupancy_state import OccupancyState
 from pipeline.sinks.index_watch import IndexWatch, watch_until_cancelled
 from pipeline.sinks.kafka import create_topics_sink
@@ -96,7 +96,7 @@ async def run(settings: Settings) -> None:
 
 async def work(settings: Settings, serve_health: ServeHealth = serving) -> None:
     """Work until cancelled; ``serve_health`` shows metrics and readiness meanwhile."""
-    metrics = Metrics()
+    metrics = PlacementsMetrics()
     store = create_client(settings.opensearch)
     topics = create_topics_sink(settings.kafka, metrics.topics)
     clock = BrokerClock(topics)
@@ -121,7 +121,9 @@ async def work(settings: Settings, serve_health: ServeHealth = serving) -> None:
             await index.close()
 
 
-async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, metrics: Metrics, state: _State) -> None:
+async def _read(
+    settings: Settings, index: OpenSearchSink, topics: TopicsSink, metrics: PlacementsMetrics, state: _State
+) -> None:
     """Process what is not committed yet and what is added, while this process holds the lease; until cancelled."""
 
     async def run_session() -> None:

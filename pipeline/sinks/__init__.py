@@ -6,6 +6,5 @@
 ``index_watch``  notices indices that were deleted or restored
 ``msearch``      searches, and long answers page by page
 ``kafka``        the topics: sends records until they are acknowledged
-``metrics``      metrics of the sinks of a process
 ===============  ==================================================================
 """

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from pipeline.dead_letter import to_dead_letter
-from pipeline.sinks.metrics import TopicsMetrics
+from pipeline.metrics import TopicsMetrics
 from runtime.kafka.producer import TopicsSink, count_record_bytes
 from runtime.kafka.record import Record, identify_record
 from runtime.settings.kafka_connection import KafkaConnection

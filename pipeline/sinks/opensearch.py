@@ -15,6 +15,7 @@ from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import TransportError
 
+from pipeline.metrics import IndexMetrics
 from pipeline.sinks.bulk import (
     BulkOutcome,
     BulkResult,
@@ -27,7 +28,6 @@ from pipeline.sinks.bulk import (
     note,
     split_batches,
 )
-from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.msearch import Hits, Search
 from runtime.backoff import Backoff
 from runtime.errors import NotProvisionedError

@@ -5,6 +5,5 @@
 ====================  ==========================================================================
 ``process``           the task: reads the topic, publishes rows every few seconds, commits
 ``partition_counts``  pure: the rows of one partition, and from where to read them again
-``metrics``           metrics of the task
 ====================  ==========================================================================
 """

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from pipeline.dead_letter import DeadLetterLog, to_dead_letter
+from pipeline.metrics import TrendsMetrics
 from pipeline.settings import WorkerSettings
 from pipeline.sinks.kafka import create_topics_sink
-from pipeline.trends.metrics import Metrics
 from pipeline.trends.partition_counts import PartitionCounts
 from runtime.kafka.consumer import (
     Connection,
@@ -48,7 +48,7 @@ _LONGEST_PUBLISH_SECONDS: Final = 3_600
 """Rows may wait this long for the broker before the group gives the partitions to another process."""
 
 
-async def run(settings: WorkerSettings, metrics: Metrics) -> None:
+async def run(settings: WorkerSettings, metrics: TrendsMetrics) -> None:
     """Count until cancelled, over broken connections. Raises ``NotProvisionedError`` if topics are missing."""
     longest_pause = settings.max_backoff_seconds
     topics = create_topics_sink(settings, metrics.topics, longest_pause)
@@ -79,7 +79,7 @@ async def run(settings: WorkerSettings, metrics: Metrics) -> None:
 class TrendCounter:
     """Counter of the partitions that one consumer has."""
 
-    def __init__(self, consumer: Any, topics: TopicsSink, metrics: Metrics, publish_seconds: float) -> None:
+    def __init__(self, consumer: Any, topics: TopicsSink, metrics: TrendsMetrics, publish_seconds: float) -> None:
         self._consumer, self._topics, self._metrics = consumer, topics, metrics
         self._publish_seconds, self._published_at = publish_seconds, time.monotonic()
         self._counts: dict[TopicPartition, PartitionCounts] = {}

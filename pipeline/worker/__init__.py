@@ -18,6 +18,5 @@
 ``comparison``      pure: an attempt compared with the pod's history
 ``open_attempts``   pure: the attempts of which records are missing
 ``offset_tracker``  pure: the records that may be acknowledged
-``metrics``         metrics of the worker
 ==================  =======================================================================================
 """

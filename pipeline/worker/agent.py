@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from pipeline.dead_letter import DeadLetterLog
-from pipeline.worker.metrics import Metrics
+from pipeline.metrics import WorkerMetrics
 from pipeline.worker.offset_tracker import OffsetTracker
 from pipeline.worker.open_attempts import ClosedAttempt, OpenAttempts
 from pipeline.worker.write_queue import (
@@ -76,7 +76,7 @@ class DecisionsAgent:
     def __init__(
         self,
         writer: Writer,
-        metrics: Metrics,
+        metrics: WorkerMetrics,
         *,
         incomplete_after_seconds: float = 30.0,
         store_devices: bool = True,

@@ -12,6 +12,7 @@ from engine.summaries.matching import is_refused, match
 from engine.summaries.reports import combine
 from engine.summaries.retries import derive_digests, restore_unchanged, reuse_digests
 from pipeline.dead_letter import to_dead_letter
+from pipeline.metrics import WorkerMetrics
 from pipeline.node_pools import parse_pools
 from pipeline.worker.batch import (
     HistoryKey,
@@ -37,7 +38,6 @@ from pipeline.worker.comparison import (
     with_published,
 )
 from pipeline.worker.derivations import Derivations
-from pipeline.worker.metrics import Metrics
 from pipeline.worker.open_attempts import ClosedAttempt
 from pipeline.worker.published import PodHistories, PublishedSummaries
 from pipeline.worker.write_queue import (
@@ -79,7 +79,7 @@ class BatchBuilder:
     """Builds batches, one after the other: each is published before the next one is built."""
 
     def __init__(
-        self, histories: PodHistories, summaries: PublishedSummaries, metrics: Metrics, node_pools: str
+        self, histories: PodHistories, summaries: PublishedSummaries, metrics: WorkerMetrics, node_pools: str
     ) -> None:
         self._histories = histories
         self._summaries = summaries

@@ -11,13 +11,12 @@ from typing import Any, Final
 
 import numpy.ma  # noqa: F401 - np.unique would load it, a tenth of a second, over the first attempt
 
+from pipeline.metrics import TrendsMetrics, WorkerMetrics
 from pipeline.settings import WorkerSettings
 from pipeline.sinks.kafka import create_topics_sink
-from pipeline.trends.metrics import Metrics as TrendMetrics
 from pipeline.trends.process import run as count_trends
 from pipeline.worker import faust_app
 from pipeline.worker.agent import DecisionsAgent
-from pipeline.worker.metrics import Metrics
 from pipeline.worker.progress import WorkerProgress
 from pipeline.worker.write_queue import derive_policy
 from pipeline.worker.writer import Writer
@@ -82,7 +81,7 @@ async def run(settings: WorkerSettings, tracing: Tracing = NO_TRACING) -> None:
 
 async def work(settings: WorkerSettings, tracing: Tracing = NO_TRACING, serve_health: ServeHealth = serving) -> None:
     """Work until cancelled; ``serve_health`` shows metrics and readiness meanwhile."""
-    metrics, state = Metrics(), WorkerState(time.monotonic())
+    metrics, state = WorkerMetrics(), WorkerState(time.monotonic())
     health = serve_health(settings.metrics_address, metrics.registry, state.check_alive, state.check_ready)
     with health, scratch_folder("worker") as folder:
         worker = Worker(settings, metrics, state, folder, tracing)
@@ -96,7 +95,7 @@ class Worker:
     """Agent, writer, topics and Faust's consumer of one worker."""
 
     def __init__(
-        self, settings: WorkerSettings, metrics: Metrics, state: WorkerState, folder: Path, tracing: Tracing
+        self, settings: WorkerSettings, metrics: WorkerMetrics, state: WorkerState, folder: Path, tracing: Tracing
     ) -> None:
         self._settings = settings
         self._state = state
@@ -159,7 +158,7 @@ class Worker:
             self._expire(),
             self._watch_progress(),
             self._clock.follow(),
-            count_trends(self._settings, TrendMetrics(self._metrics.registry)),
+            count_trends(self._settings, TrendsMetrics(self._metrics.registry)),
         )
 
     async def close(self) -> None:

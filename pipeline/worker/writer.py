@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
+from pipeline.metrics import WorkerMetrics
 from pipeline.worker.batch_builder import BatchBuilder
-from pipeline.worker.metrics import Metrics
 from pipeline.worker.published import PodHistories, PublishedSummaries, ReadableTopics
 from pipeline.worker.write_queue import ByteBudget, EarlyDevices, QueuedWrite, WriterPolicy
 from runtime.kafka.record import RecordPosition
@@ -29,7 +29,7 @@ class Writer:
     """``put`` may be called by any coroutine, ``run`` by one."""
 
     def __init__(
-        self, topics: TopicPublisher, published: ReadableTopics, metrics: Metrics, policy: WriterPolicy
+        self, topics: TopicPublisher, published: ReadableTopics, metrics: WorkerMetrics, policy: WriterPolicy
     ) -> None:
         self._topics = topics
         self._budget = ByteBudget(policy.queue_bytes)

@@ -10,16 +10,9 @@ from prometheus_client.metrics import MetricWrapperBase
 
 import api.metrics
 import ingest.reading.metrics
-import pipeline.alerts.metrics
-import pipeline.index.metrics
-import pipeline.kube_events.metrics
-import pipeline.notify.metrics
-import pipeline.placements.metrics
-import pipeline.trends.metrics
-import pipeline.worker.metrics
+import pipeline.metrics
 import scheduler.hami_compat.metrics
 import scheduler.metrics
-from pipeline.sinks.metrics import TopicsMetrics
 from runtime.kafka.broker_clock import BrokerClock
 from runtime.kafka.record import RecordPosition
 from tests.support.metrics_page import read_pages
@@ -57,39 +50,39 @@ CLOCK = BrokerClock(SimpleNamespace(send=send_nothing))
 
 
 def register_worker() -> CollectorRegistry:
-    metrics = pipeline.worker.metrics.Metrics()
-    for name in pipeline.worker.metrics.GAUGES:
+    metrics = pipeline.metrics.WorkerMetrics()
+    for name in pipeline.metrics.WORKER_GAUGES:
         metrics.watch(name, lambda: 0)
-    pipeline.trends.metrics.Metrics(metrics.registry)
+    pipeline.metrics.TrendsMetrics(metrics.registry)
     metrics.topics.watch_clock(CLOCK)
     return metrics.registry
 
 
 def register_index_writer() -> CollectorRegistry:
-    metrics = pipeline.index.metrics.Metrics()
-    for name in pipeline.index.metrics.GAUGES:
+    metrics = pipeline.metrics.IndexWriterMetrics()
+    for name in pipeline.metrics.INDEX_GAUGES:
         metrics.watch(name, lambda: 0)
     metrics.topics.watch_clock(CLOCK)
     return metrics.registry
 
 
 def register_placements() -> CollectorRegistry:
-    metrics = pipeline.placements.metrics.Metrics()
-    for name in pipeline.placements.metrics.GAUGES:
+    metrics = pipeline.metrics.PlacementsMetrics()
+    for name in pipeline.metrics.PLACEMENTS_GAUGES:
         metrics.watch(name, lambda: 0)
     metrics.topics.watch_clock(CLOCK)
     return metrics.registry
 
 
 def register_alerts() -> CollectorRegistry:
-    metrics = pipeline.alerts.metrics.Metrics()
-    TopicsMetrics("alerts", metrics.registry).watch_clock(CLOCK)
+    metrics = pipeline.metrics.AlertsMetrics()
+    pipeline.metrics.TopicsMetrics("alerts", metrics.registry).watch_clock(CLOCK)
     return metrics.registry
 
 
 def register_events() -> CollectorRegistry:
-    metrics = pipeline.kube_events.metrics.Metrics()
-    TopicsMetrics("events", metrics.registry)
+    metrics = pipeline.metrics.EventsMetrics()
+    pipeline.metrics.TopicsMetrics("events", metrics.registry)
     return metrics.registry
 
 
@@ -101,11 +94,11 @@ def register_api() -> CollectorRegistry:
 
 
 def register_alertmanager_bridge() -> CollectorRegistry:
-    return pipeline.alerts.metrics.BridgeMetrics().registry
+    return pipeline.metrics.BridgeMetrics().registry
 
 
 def register_notify() -> CollectorRegistry:
-    return pipeline.notify.metrics.NotifyMetrics().registry
+    return pipeline.metrics.NotifyMetrics().registry
 
 
 def register_ingest() -> CollectorRegistry:

@@ -14,8 +14,8 @@ from typing import Any
 
 import orjson
 
+from pipeline.metrics import WorkerMetrics
 from pipeline.worker.agent import DecisionsAgent
-from pipeline.worker.metrics import Metrics
 from pipeline.worker.write_queue import WriterPolicy
 from pipeline.worker.writer import Writer
 from runtime.kafka.record import Record, RecordPosition
@@ -73,7 +73,7 @@ def feed_records(count: int, seed: int) -> Iterator[str]:
 
 class _Agent:
     def __init__(self) -> None:
-        self._topics, metrics = _Topics(), Metrics()
+        self._topics, metrics = _Topics(), WorkerMetrics()
         self._writer = Writer(self._topics, self._topics, metrics, WriterPolicy(linger_seconds=0))
         self._decisions = DecisionsAgent(self._writer, metrics)
         self._offsets = counting()

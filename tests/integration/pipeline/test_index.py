@@ -12,9 +12,9 @@ from prometheus_client import CollectorRegistry
 
 from api.index.attempts.attempt_reader import read_devices
 from api.index.reading.client import OpenSearch
+from pipeline.metrics import IndexMetrics
 from pipeline.sinks.bulk import Document, encode_source
 from pipeline.sinks.index_watch import IndexWatch
-from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.opensearch import OpenSearchSink
 from runtime.opensearch.client import create_client
 from runtime.settings.opensearch_connection import build_opensearch_connection

@@ -14,10 +14,10 @@ from cli.doctor.opensearch import check
 from dev.embedded.secured_opensearch import SecuredOpenSearch
 from pipeline.admin.provision import provision_templates
 from pipeline.admin.retention import drop_expired
+from pipeline.metrics import IndexMetrics
 from pipeline.settings import RetentionSettings, TemplateSettings
 from pipeline.sinks.bulk import Document, WriteResult, encode_source
 from pipeline.sinks.index_watch import IndexWatch
-from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.msearch import search_page
 from pipeline.sinks.opensearch import OpenSearchSink
 from runtime.opensearch.client import create_client

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from pipeline.metrics import WorkerMetrics
 from pipeline.worker.agent import DecisionsAgent
-from pipeline.worker.metrics import Metrics
 from pipeline.worker.write_queue import WriterPolicy
 from pipeline.worker.writer import Writer
 from runtime.kafka.record import Record
@@ -26,7 +26,7 @@ class Worker:
     """An agent and a writer on topics that outlive them, as those of a real worker do."""
 
     def __init__(self, topics: Any, **how: Any) -> None:
-        self.metrics = Metrics()
+        self.metrics = WorkerMetrics()
         self.clock = Clock()
         self.writer = Writer(topics, topics, self.metrics, WriterPolicy(linger_seconds=0, **how))
         self.decisions = DecisionsAgent(self.writer, self.metrics, clock=self.clock)

@@ -59,7 +59,7 @@ def test_each_objective_has_a_rule_for_every_window_that_an_alert_asks_for() -> 
 @pytest.mark.parametrize("expression", RECORDED.values(), ids=RECORDED)
 def test_the_bound_of_an_objective_is_a_bucket_of_its_histogram(expression: str) -> None:
     for name, bound in re.findall(r'(\w+)_bucket\{[^}]*le="([^"]+)"', expression):
-        module = {"schedulerlog_api": "api/metrics.py", "schedulerlog_index": "pipeline/index/metrics.py"}
+        module = {"schedulerlog_api": "api/metrics.py", "schedulerlog_index": "pipeline/metrics.py"}
         source = Path(module["_".join(name.split("_")[:2])]).read_text()
         (buckets,) = re.findall(r"^_DELAY_BUCKETS_SECONDS: Final = \((.*)\)$", source, re.MULTILINE)
         assert bound in [bucket.strip() for bucket in buckets.split(",")]

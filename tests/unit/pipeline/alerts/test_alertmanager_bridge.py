@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from pipeline.__main__ import app
 from pipeline.alerts.alertmanager_bridge import Language, LatestAlerts, Peer, Settings, to_body
-from pipeline.alerts.metrics import BridgeMetrics
+from pipeline.metrics import BridgeMetrics
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.settings.secret_files import FileSecret
 from schemas.events import AlertChanged

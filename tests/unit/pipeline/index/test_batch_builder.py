@@ -8,8 +8,8 @@ import pytest
 
 from pipeline.index.batch_builder import Batch, DocumentBatchBuilder
 from pipeline.index.index_writer import IndexWriter
-from pipeline.index.metrics import Metrics
 from pipeline.index.summary_parts import SummaryParts
+from pipeline.metrics import IndexWriterMetrics
 from pipeline.sinks.bulk import Document
 from schemas.codec.records import encode, encode_value
 from schemas.documents.attempts import read_summary
@@ -172,7 +172,7 @@ async def test_wherever_batches_are_cut_and_whenever_it_is_killed_each_attempt_i
         parts = an_attempt(*attempt)
         # A worker that is killed while it publishes them publishes all again.
         log.append(*parts[: random.randint(0, len(parts))], *parts)
-    index, topics, metrics = DocumentsByVersion(), FakeTopics(), Metrics()
+    index, topics, metrics = DocumentsByVersion(), FakeTopics(), IndexWriterMetrics()
     committed = 0
     while committed < len(log.records):
         # A process reads from what is committed until it is killed, at the latest after the last record.
@@ -208,7 +208,7 @@ def read_contents(index: DocumentsByVersion) -> dict[str, Any]:
 
 
 async def test_the_delay_of_each_attempt_is_counted_once_from_kafkas_time_of_its_last_record() -> None:
-    log, builder, metrics = TopicLog(), a_builder(), Metrics()
+    log, builder, metrics = TopicLog(), a_builder(), IndexWriterMetrics()
     first, second, last = build_parts(3)
     began = log.now_ms
     for seconds, event in enumerate((first, second, last, a_repetition(), FINDING)):

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from pipeline.index.batch_builder import DocumentBatchBuilder
 from pipeline.index.index_writer import IndexWriter
-from pipeline.index.metrics import Metrics
 from pipeline.index.summary_parts import SummaryParts
+from pipeline.metrics import IndexWriterMetrics
 from schemas.codec.records import encode
 from schemas.documents.devices import read_node_state
 from schemas.events import Condition, NodeStateChanged, PodObserved, PodRef
@@ -25,7 +25,7 @@ async def write_log(log: TopicLog, index: DocumentsByVersion | None = None) -> t
     builder = DocumentBatchBuilder(SummaryParts(), 1_000, 1_000_000)
     for record in log.records:
         builder.add(record)
-    await IndexWriter(index, topics, Metrics()).write(builder.take())
+    await IndexWriter(index, topics, IndexWriterMetrics()).write(builder.take())
     causes = [dict(letter.headers)["dead_letter_cause"].decode() for letter in topics.list_sent(DEAD_LETTERS.name)]
     return index, causes
 

@@ -8,9 +8,9 @@ import pytest
 
 from pipeline.index.batch_builder import DocumentBatchBuilder
 from pipeline.index.index_writer import IndexWriter
-from pipeline.index.metrics import Metrics
 from pipeline.index.process import TopicsReader
 from pipeline.index.summary_parts import SummaryParts
+from pipeline.metrics import IndexWriterMetrics
 from pipeline.sinks.bulk import Document, WriteResult
 from runtime.errors import NotProvisionedError
 from runtime.kafka.consumer import TopicPartition
@@ -86,7 +86,9 @@ class Running:
     def __init__(self, log: TopicLog, max_documents: int = 10, at_once: int = 1) -> None:
         self.index, self.consumer = SlowIndex(), Consumer(log, at_once)
         self.builder = DocumentBatchBuilder(SummaryParts(), max_documents, 1_000_000)
-        self.reader = TopicsReader(self.builder, IndexWriter(self.index, FakeTopics(), Metrics()), NoReferences(), 0.0)
+        self.reader = TopicsReader(
+            self.builder, IndexWriter(self.index, FakeTopics(), IndexWriterMetrics()), NoReferences(), 0.0
+        )
 
     async def __aenter__(self) -> Self:
         self.task = asyncio.create_task(self.reader.work(self.consumer))

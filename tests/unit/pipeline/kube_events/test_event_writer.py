@@ -10,7 +10,7 @@ from aiohttp import web
 
 from engine.summaries.named_pods import HIDDEN_POD
 from pipeline.kube_events.event_writer import EventPolicy, EventWriter
-from pipeline.kube_events.metrics import Metrics
+from pipeline.metrics import EventsMetrics
 from runtime.kafka.record import Record
 from runtime.kubernetes.client import Client
 from runtime.kubernetes.resources import EVENTS, Key
@@ -46,7 +46,7 @@ def build_records(*messages: PodMessage) -> list[Record]:
 
 def a_writer(client: Client, topics: FakeTopics | None = None, **policy: Any) -> EventWriter:
     return EventWriter(
-        client, topics or FakeTopics(), Metrics(), EventPolicy(**({"longest_pause_seconds": 0.01} | policy))
+        client, topics or FakeTopics(), EventsMetrics(), EventPolicy(**({"longest_pause_seconds": 0.01} | policy))
     )
 
 

@@ -14,8 +14,8 @@ import pytest
 import uvicorn
 import yaml
 
+from pipeline.metrics import NotifyMetrics
 from pipeline.notify.messages import Message, build_cloud_event
-from pipeline.notify.metrics import NotifyMetrics
 from pipeline.notify.process import ApiAccess, Notifier, NotifyPolicy
 from pipeline.notify.sent_memory import ConfigMapStore, FileStore, Sent, SentMemory
 from pipeline.notify.service import NotifyService, run

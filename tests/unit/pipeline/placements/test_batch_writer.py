@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from pipeline.metrics import PlacementsMetrics
 from pipeline.placements.batch_writer import BatchWriter
-from pipeline.placements.metrics import Metrics
 from pipeline.placements.occupancy_state import OccupancyState
 from schemas.codec.records import encode
 from schemas.events import FindingReported
@@ -38,7 +38,7 @@ class Index:
 async def publish_findings(index: Index, audits: int, reported: Sequence[str] = ()) -> list[bytes]:
     """Audit so many times, and return the records on the topic of findings."""
     topics, parts = FakeTopics(), (OccupancyState(), Audits(), index)
-    writer = BatchWriter(*parts, topics, Metrics())  # type: ignore[arg-type]
+    writer = BatchWriter(*parts, topics, PlacementsMetrics())  # type: ignore[arg-type]
     await writer.open(STARTED, reported)
     for _ in range(audits):
         await writer.audit(STARTED)

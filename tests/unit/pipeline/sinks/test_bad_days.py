@@ -15,7 +15,7 @@ from opensearchpy._async.http_aiohttp import AsyncConnection
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from prometheus_client import CollectorRegistry
 
-from pipeline.sinks.metrics import IndexMetrics
+from pipeline.metrics import IndexMetrics
 from pipeline.sinks.opensearch import OpenSearchSink
 from tests.support.builders.index_documents import a_document
 from tests.support.fakes.opensearch import TROUBLES, Cut, FakeOpenSearch

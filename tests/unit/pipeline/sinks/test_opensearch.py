@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from opensearchpy import AsyncOpenSearch
 from prometheus_client import CollectorRegistry
 
+from pipeline.metrics import IndexMetrics
 from pipeline.sinks.bulk import (
     BulkOutcome,
     BulkResult,
@@ -28,7 +29,6 @@ from pipeline.sinks.bulk import (
     judge_status,
     split_batches,
 )
-from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.opensearch import OpenSearchSink
 from runtime.errors import NotProvisionedError
 from runtime.opensearch.client import create_client

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from pipeline.trends.metrics import Metrics
+from pipeline.metrics import TrendsMetrics
 from pipeline.trends.process import TrendCounter
 from runtime.kafka.consumer import TopicPartition
 from runtime.kafka.record import Record
@@ -60,7 +60,7 @@ def build_records(partition: TopicPartition, offsets: Sequence[int], value: byte
 
 def a_counter(consumer: FakeConsumer, topics: FakeTopics) -> TrendCounter:
     sink: Any = topics
-    return TrendCounter(consumer, sink, Metrics(CollectorRegistry()), publish_seconds=0)
+    return TrendCounter(consumer, sink, TrendsMetrics(CollectorRegistry()), publish_seconds=0)
 
 
 async def work(counter: TrendCounter) -> None:

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from pipeline.dead_letter import restore_original
+from pipeline.metrics import WorkerMetrics
 from pipeline.worker.agent import DecisionsAgent
-from pipeline.worker.metrics import Metrics
 from runtime.kafka.record import Record, RecordPosition
 from schemas.codec.records import EncodedRecord, encode_value
 from schemas.events import AttemptSummarized, DevicesJudged, FindingReported, PodObserved, PodRef
@@ -376,7 +376,7 @@ async def test_without_stored_devices_only_summaries_are_published() -> None:
     topics, log = FakeTopics(), Log()
     log.append(*an_attempt(REFUSING))
     async with a_worker(topics) as worker:
-        await DecisionsAgent(worker.writer, Metrics(), store_devices=False).fold(stream(log.records))
+        await DecisionsAgent(worker.writer, WorkerMetrics(), store_devices=False).fold(stream(log.records))
         await worker.writer.wait_until_drained()
     assert list(list_published(topics)) == [build_common()["attempt_id"]]
     assert not topics.list_sent(DEVICE_VERDICTS.name)
