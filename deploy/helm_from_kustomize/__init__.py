@@ -7,8 +7,7 @@
 ``plan``           which value of the chart switches which component, and the templates that follow
 ``edits``          which place of an object which value fills
 ``values``         the values of the chart as models
-``access_values``  the values of the ways to the API from outside
-``value_types``    forms of values that several models have
+``value_types``    forms of values that several models have, and the sections of the ways to the API from outside
 ``values_files``   ``values.yaml`` and ``values.schema.json``
 ``__main__``       writes the files
 =================  ===================================================================================

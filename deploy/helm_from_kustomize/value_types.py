@@ -1,4 +1,7 @@
-"""Forms of the chart's values: maps, quantities, names, addresses and processes."""
+"""Forms of the chart's values: maps, quantities, names, addresses and processes.
+
+And the sections of the ways to the API from outside: an Ingress, a route of a Gateway, and a proxy that logs people in.
+"""
 
 from typing import Annotated, Literal
 
@@ -27,3 +30,32 @@ class ChartSection(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, use_attribute_docstrings=True
     )
+
+
+class IngressPathValues(ChartSection):
+    enabled: bool = False
+    class_name: OptionalName = ""
+    host: OptionalName = ""
+    tls_secret: OptionalName = ""
+    """Secret with the certificate that browsers see."""
+    annotations: dict[str, str] = {"nginx.ingress.kubernetes.io/backend-protocol": "HTTPS"}
+    """The API speaks HTTPS: your controller needs to know."""
+
+
+class GatewayValues(ChartSection):
+    enabled: bool = False
+    """A route of the Gateway API (docs/access.md); needs the ConfigMap schedulerlog-api-ca."""
+    host: OptionalName = ""
+    name: Name = "gateway"
+    """Your Gateway, and its namespace where it is another one."""
+    namespace: OptionalName = ""
+
+
+class ProxyValues(ChartSection):
+    enabled: bool = False
+    """The API believes a proxy that logs people in (docs/access.md). Its authority is `ca.crt` of the Secret
+    `schedulerlog-proxy-ca`."""
+    names: Annotated[list[Name], Field(min_length=1)] = ["schedulerlog-proxy"]
+    """Names of its client certificate."""
+    user_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")] = "X-Auth-Request-Email"
+    groups_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")] = "X-Auth-Request-Groups"

@@ -4,13 +4,15 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from deploy.helm_from_kustomize.access_values import GatewayValues, IngressPathValues, ProxyValues
 from deploy.helm_from_kustomize.value_types import (
     Address,
     ChartSection,
+    GatewayValues,
+    IngressPathValues,
     Name,
     OptionalName,
     Process,
+    ProxyValues,
     Quantity,
     Replicated,
 )
