@@ -37,8 +37,7 @@ def read_kai_log(
 def create_kai_reader(cluster: str, nodes: Path | None, node_pool: str, node_pool_label: str) -> "KaiLog":
     """Create the reader of KAI's log with the memory and the pool of each node. Raises ``MistakeError``."""
     from ingest.readers.kai import KaiLog
-    from ingest.readers.kai.devices import parse_memory_labels
-    from ingest.readers.kai.node_pools import NodePools, parse_pool_labels
+    from ingest.readers.kai.node_labels import NodePools, parse_memory_labels, parse_pool_labels
 
     memory: dict[str, int] = {}
     pools: dict[str, str] = {}

@@ -69,8 +69,7 @@ def _create_kai_reader(cluster: str, facts: LogFacts) -> WaitingReader:
 
     if not facts.node_list:
         return KaiLog(cluster=cluster, note=facts.note)
-    from ingest.readers.kai.devices import parse_memory_labels
-    from ingest.readers.kai.node_pools import NodePools, parse_pool_labels
+    from ingest.readers.kai.node_labels import NodePools, parse_memory_labels, parse_pool_labels
 
     pools = NodePools(parse_pool_labels(facts.node_list))
     return KaiLog(parse_memory_labels(facts.node_list), cluster=cluster, pools=pools, note=facts.note)

@@ -13,7 +13,7 @@
 - ``fit_errors``: KAI's texts on why nothing fits, also read from Kubernetes events by ``ingest.readers.kube``
 - ``states``: the devices of nodes as KAI looked at them, by a revision of their content
 - ``verdicts``: the verdict on each node and device of an attempt
-- ``node_pools``: whether a node is in the pool that the scheduler serves
+- ``node_labels``: memory and pools of nodes, and whether a node is in the pool that the scheduler serves
 - ``findings``: contradictions in the numbers of placements and devices
 - ``placements``: memory that sessions gave to pods, compared with later sessions
 - ``events``: an attempt as schedulerlog's events

@@ -7,15 +7,13 @@ pod that was put on it; from there on its numbers are unknown.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
-import orjson
 from pydantic import Field
 
 from engine.simulation.kai_shares import floor_to_hundred
 from ingest.readers.kai.grammar import ParsedMessage, parse_gpus
 
-MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
 MAX_EVIDENCE: Final = 500
 """Characters of a line that is quoted as evidence."""
 
@@ -153,30 +151,3 @@ def _parse_number(digits: str) -> int:
 def floor_totals(labels: Mapping[str, int]) -> dict[str, int]:
     """Round the nodes' labels to the memory of each GPU as KAI counts it, in MiB by node."""
     return {node: floor_to_hundred(memory) for node, memory in labels.items()}
-
-
-def parse_memory_labels(node_list: bytes) -> dict[str, int]:
-    """Parse each node's label ``nvidia.com/gpu.memory`` from ``kubectl get nodes -o json``. Raises ``ValueError``."""
-    amounts = ((name, labels.get(MEMORY_LABEL, "")) for name, labels in parse_labels(node_list))
-    return {name: int(memory) for name, memory in amounts if memory.isascii() and memory.isdecimal()}
-
-
-def parse_labels(node_list: bytes) -> list[tuple[str, dict[str, str]]]:
-    """Parse the name and the labels of each node of a node list in JSON. Raises ``ValueError``."""
-    try:
-        parsed = orjson.loads(node_list)
-    except orjson.JSONDecodeError as error:
-        raise ValueError(f"not JSON ({error}): write it with `kubectl get nodes -o json`") from None
-    items = parsed.get("items", [parsed]) if isinstance(parsed, dict) else None
-    if not isinstance(items, list):
-        raise ValueError("not a list of nodes: write it with `kubectl get nodes -o json`")
-    return [labels for node in items if (labels := _parse_node_labels(node))]
-
-
-def _parse_node_labels(node: Any) -> tuple[str, dict[str, str]] | None:
-    metadata = node.get("metadata") if isinstance(node, dict) else None
-    if not isinstance(metadata, dict) or not isinstance(name := metadata.get("name"), str):
-        return None
-    labels = metadata.get("labels")
-    entries = labels if isinstance(labels, dict) else {}
-    return name, {key: value for key, value in entries.items() if isinstance(value, str)}

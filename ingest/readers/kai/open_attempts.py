@@ -15,7 +15,7 @@ from ingest.readers.kai.attempt import KaiAttempt
 from ingest.readers.kai.devices import SharedDeviceStates
 from ingest.readers.kai.events import SCHEDULER, SOURCE, build_events, is_complete
 from ingest.readers.kai.grammar import ParsedMessage
-from ingest.readers.kai.node_pools import NodePools
+from ingest.readers.kai.node_labels import NodePools
 from ingest.readers.kai.placements import PlacedMemories
 from ingest.readers.kai.session import Session
 from ingest.readers.kai.states import StateMemo

@@ -16,7 +16,7 @@ from ingest.readers.kai import tags
 from ingest.readers.kai.devices import floor_totals
 from ingest.readers.kai.framing import CONSOLE, JSON, PLAIN_REST, LogMessage, parse_message, parse_time
 from ingest.readers.kai.grammar import PATTERNS, MessagePattern, ParsedMessage, find_match, is_kai_file, parse
-from ingest.readers.kai.node_pools import NodePools
+from ingest.readers.kai.node_labels import NodePools
 from ingest.readers.kai.open_attempts import OpenSessions, SessionMemory
 from ingest.reading.protocol import EVENT, NOISE, Counts, NoteFact
 from schemas.events import DEFAULT_CLUSTER, Event

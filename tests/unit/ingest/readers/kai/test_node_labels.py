@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from ingest.__main__ import app
 from ingest.commands.logs import create_kai_reader
 from ingest.readers.kai import KaiLog
-from ingest.readers.kai.node_pools import POOL_LABEL, NodePools, parse_pool_labels
+from ingest.readers.kai.node_labels import POOL_LABEL, NodePools, parse_pool_labels
 from tests.support.builders.kai_lines import list_findings, print_lines, read, summarize_attempts
 
 UPDATER = "status_updater/default_status_updater.go"
