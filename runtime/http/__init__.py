@@ -2,7 +2,6 @@
 
 =========================  =================================================================================
 ``patient_http``           uvicorn's HTTP protocol, with bounds on what clients send and how long they take
-``own_names``              names under which a server on loopback answers
 ``tls_listener``           connections over HTTPS until the handshake is done, and uvicorn on them
 ``bodies``                 bodies of requests, within the memory that all callers share
 ``descriptors``            limit of the files and connections that a process may have open

@@ -5,10 +5,14 @@ all.
 """
 
 import re
+from collections.abc import Collection
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 LOOPBACK: Final = "127.0.0.1"
+OTHER_NAME_REFUSAL: Final = "this address is not answered under that name, use 127.0.0.1 or localhost\n"
+"""Answer of a server on loopback, with status ``MISDIRECTED``, under a name that ``is_own`` does not accept."""
+MISDIRECTED: Final = 421
 # ASCII: without it `\d` matches the digits of all scripts, and `int` reads them.
 _HOST_PORT: Final = re.compile(
     r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+(?:%\w+)?)\]|(?P<host>[^\s:/@\[\],]+)):(?P<port>\d{1,5})", re.ASCII
@@ -85,6 +89,20 @@ def parse_url(text: str, example: str = "http://127.0.0.1:9200") -> str:
         raise ValueError(f"has a query (?) or a fragment (#), which no request would send: write for example {example}")
     # Paths that begin with a slash are appended to it.
     return text.rstrip("/")
+
+
+def is_own(host: str, names: Collection[str]) -> bool:
+    """Tell whether the header ``Host`` is an address, `localhost` or one of these names.
+
+    A web page may point its own name to loopback (DNS rebinding), and is refused by that.
+    """
+    from ipaddress import ip_address
+
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        return name == "localhost" or name in names or bool(ip_address(name))
+    except ValueError:
+        return False
 
 
 def without_user_info(text: str) -> str:

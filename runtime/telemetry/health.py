@@ -12,8 +12,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from prometheus_client import CollectorRegistry
 
 from runtime.errors import SettingError
-from runtime.http.own_names import MISDIRECTED, REFUSAL, is_own
-from runtime.settings.addresses import LOOPBACK, HostPort
+from runtime.settings.addresses import LOOPBACK, MISDIRECTED, OTHER_NAME_REFUSAL, HostPort, is_own
 from runtime.telemetry.exposition import MoreText, encode_metrics, with_process
 
 Check = Callable[[], str]
@@ -167,7 +166,7 @@ def _create_handler(address: HostPort, scrape: _Scrape, checks: _Checks) -> type
             # A scrape or a probe may be configured with parameters; none changes the answer.
             path = self.path.partition("?")[0]
             if is_local and not is_own(self.headers.get("Host", LOOPBACK), {address.host.lower()}):
-                self._answer(MISDIRECTED, _TEXT, REFUSAL.encode())
+                self._answer(MISDIRECTED, _TEXT, OTHER_NAME_REFUSAL.encode())
             elif path == "/metrics":
                 self._answer(200, *encode_metrics(scrape.registry, self.headers.get("Accept", ""), scrape.more))
             elif path == "/healthz":

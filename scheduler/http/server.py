@@ -16,10 +16,9 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from runtime.errors import SettingError
-from runtime.http.own_names import MISDIRECTED, REFUSAL, is_own
 from runtime.http.patient_http import PatientHttp
 from runtime.http.tls_listener import PatientServer
-from runtime.settings.addresses import HostPort
+from runtime.settings.addresses import MISDIRECTED, OTHER_NAME_REFUSAL, HostPort, is_own
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +107,7 @@ def _restrict_names(app: ASGIApp) -> ASGIApp:
         hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
         # A client of HTTP 1.0 names none, and browsers always do.
         is_right = all(is_own(host, ()) for host in hosts)
-        await (app if is_right else PlainTextResponse(REFUSAL, MISDIRECTED))(scope, receive, send)
+        await (app if is_right else PlainTextResponse(OTHER_NAME_REFUSAL, MISDIRECTED))(scope, receive, send)
 
     return answer_own
 

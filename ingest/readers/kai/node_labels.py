@@ -35,16 +35,16 @@ class NodePools:
 
 def parse_pool_labels(node_list: bytes, label: str = POOL_LABEL) -> dict[str, str]:
     """Parse the pool of each node from ``kubectl get nodes -o json``. Raises ``ValueError``."""
-    return {name: labels.get(label, "") for name, labels in parse_labels(node_list)}
+    return {name: labels.get(label, "") for name, labels in _parse_labels(node_list)}
 
 
 def parse_memory_labels(node_list: bytes) -> dict[str, int]:
     """Parse each node's label ``nvidia.com/gpu.memory`` from ``kubectl get nodes -o json``. Raises ``ValueError``."""
-    amounts = ((name, labels.get(MEMORY_LABEL, "")) for name, labels in parse_labels(node_list))
+    amounts = ((name, labels.get(MEMORY_LABEL, "")) for name, labels in _parse_labels(node_list))
     return {name: int(memory) for name, memory in amounts if memory.isascii() and memory.isdecimal()}
 
 
-def parse_labels(node_list: bytes) -> list[tuple[str, dict[str, str]]]:
+def _parse_labels(node_list: bytes) -> list[tuple[str, dict[str, str]]]:
     """Parse the name and the labels of each node of a node list in JSON. Raises ``ValueError``."""
     try:
         parsed = orjson.loads(node_list)
