@@ -16,9 +16,8 @@ from api.http.json_protocol import JsonProtocol
 from api.http.sealing import POSITION_SEAL, SEAL
 from api.settings import CERTIFICATE_VARIABLES, Settings
 from runtime.errors import SettingError
-from runtime.http.descriptors import allow_all_descriptors
 from runtime.http.server_tls import BrokenPairError, CertificatePair, Certificates
-from runtime.http.tls_listener import PatientServer
+from runtime.http.tls_listener import PatientServer, allow_all_descriptors
 from runtime.kubernetes.credentials import choose_loader
 from runtime.kubernetes.errors import KubeConfigError
 from runtime.settings.addresses import HostPort

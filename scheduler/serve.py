@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from engine.hami.vendors import Vendors
-from runtime.http.descriptors import allow_all_descriptors
+from runtime.http.tls_listener import allow_all_descriptors
 from runtime.settings.kafka_connection import KafkaConnectionIfGiven
 from runtime.telemetry.health import serving
 from runtime.telemetry.spans import NO_TRACING, Tracing

@@ -2,9 +2,8 @@
 
 =========================  =================================================================================
 ``patient_http``           uvicorn's HTTP protocol, with bounds on what clients send and how long they take
-``tls_listener``           connections over HTTPS until the handshake is done, and uvicorn on them
+``tls_listener``           connections over HTTPS until the handshake is done, uvicorn on them, and their limit
 ``bodies``                 bodies of requests, within the memory that all callers share
-``descriptors``            limit of the files and connections that a process may have open
 ``server_tls``             HTTPS with certificates that may be replaced while connections are open
 ``tls``                    TLS towards servers: authorities that we trust, our certificate
 ``certificate_authority``  private authority that signs certificates; needs cryptography
