@@ -11,8 +11,9 @@ from typing import Any, Final
 from engine.claims.cel import signatures
 from engine.claims.cel.checks import CompileError, check_literals
 from engine.claims.cel.device_message import DescriptorPool
-from engine.claims.cel.library import UnjudgedError, load_library
+from engine.claims.cel.patterns import load_library
 from engine.claims.cel.syntax import Call, CheckedExpression, Node, iterate_nodes
+from engine.claims.cel.values import UnjudgedError
 from engine.claims.cel.wire import decode_checked, decode_parsed
 
 MAX_LENGTH: Final = 10 * 1024

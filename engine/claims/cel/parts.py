@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from engine.claims.cel.library import UnjudgedError
 from engine.claims.cel.planner import plan_program
 from engine.claims.cel.rendering import Range, is_bind, render, split_range
 from engine.claims.cel.syntax import (
@@ -17,7 +16,7 @@ from engine.claims.cel.syntax import (
     Select,
     iterate_nodes,
 )
-from engine.claims.cel.values import CostError, EvaluationError, Value, ValueSizeError, to_text
+from engine.claims.cel.values import CostError, EvaluationError, UnjudgedError, Value, ValueSizeError, to_text
 
 _MISSING: Final = "no such key: "
 _MAX_PARTS: Final = 32

@@ -1,13 +1,24 @@
 """Regular expressions, matched by RE2 as Kubernetes' own: in time that grows with the text only."""
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
-from engine.claims.cel.library import load_library
-from engine.claims.cel.values import EvaluationError, ValueSizeError
+from engine.claims.cel.values import EvaluationError, UnjudgedError, ValueSizeError
 
 _OPEN, _CLOSE = "\ue000", "\ue001"
 """Private characters around each match; a text that holds one is not searched."""
+
+
+@cache
+def load_library() -> Any:
+    """Import Google's CEL library, an extra of the installation; raise UnjudgedError where it is not installed."""
+    try:
+        from cel_expr_python import cel
+    except ImportError:
+        raise UnjudgedError(
+            "the CEL library is not installed; install schedulerlog[claims] to have device selectors judged"
+        ) from None
+    return cel
 
 
 def matches(text: str, pattern: str) -> bool:

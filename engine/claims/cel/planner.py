@@ -15,7 +15,6 @@ from engine.claims.cel.conversions import CONVERSIONS
 from engine.claims.cel.frames import EvaluationStep, Frame, make_constant
 from engine.claims.cel.functions import Function
 from engine.claims.cel.kubernetes import KUBERNETES
-from engine.claims.cel.library import UnjudgedError
 from engine.claims.cel.lists import COLLECTIONS, measure_size
 from engine.claims.cel.networks import NETWORKS
 from engine.claims.cel.patterns import matches
@@ -54,7 +53,7 @@ from engine.claims.cel.syntax import (
 )
 from engine.claims.cel.times import TIMES
 from engine.claims.cel.urls import URLS
-from engine.claims.cel.values import TypeValue, Uint, Value, to_map_key
+from engine.claims.cel.values import TypeValue, Uint, UnjudgedError, Value, to_map_key
 
 FUNCTIONS: Final[dict[str, Function]] = {
     **STRINGS, **COLLECTIONS, **CONVERSIONS, **TIMES, **KUBERNETES, **NETWORKS, **URLS,

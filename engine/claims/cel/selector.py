@@ -8,12 +8,11 @@ from typing import Final
 
 from engine.claims.cel.checks import CompileError
 from engine.claims.cel.compiler import compile_expression
-from engine.claims.cel.library import UnjudgedError
 from engine.claims.cel.parts import FailedPart, explain_failure
 from engine.claims.cel.planner import EvaluationPlan, plan_program
 from engine.claims.cel.reads import Reads, find_reads
 from engine.claims.cel.syntax import CheckedExpression
-from engine.claims.cel.values import CostError, EvaluationError, Value, ValueSizeError, name_type
+from engine.claims.cel.values import CostError, EvaluationError, UnjudgedError, Value, ValueSizeError, name_type
 
 _MAX_REMEMBERED: Final = 2_000
 """Characters of a selector that is remembered; it holds 50 bytes for each."""

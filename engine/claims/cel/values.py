@@ -25,6 +25,10 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Interface | IPv6Interface
 
 
+class UnjudgedError(ValueError):
+    """An expression that Kubernetes may take and that is not judged here; the text is the reason."""
+
+
 class EvaluationError(Exception):
     """An error of CEL at run time; ``&&`` and ``||`` absorb it where the other side decides."""
 

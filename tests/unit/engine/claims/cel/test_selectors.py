@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from engine.claims.cel import library
 from engine.claims.cel.compiler import MAX_LENGTH, load_environment
+from engine.claims.cel.patterns import load_library
 from engine.claims.cel.selector import Outcome, Truth, compile_selector, remember_selector
 from tests.support.builders.cel_devices import GPU, MEMORY, build_device
 
@@ -130,14 +130,14 @@ def test_an_expression_nested_beyond_the_library_is_left_unjudged() -> None:
 
 
 def test_without_the_library_no_selector_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    library.load_library.cache_clear()
+    load_library.cache_clear()
     load_environment.cache_clear()
     remember_selector.cache_clear()
     monkeypatch.setitem(sys.modules, "cel_expr_python", None)
     try:
         outcome = evaluate("true")
     finally:
-        for remembered in (library.load_library, load_environment, remember_selector):
+        for remembered in (load_library, load_environment, remember_selector):
             remembered.cache_clear()
     assert outcome.truth is Truth.UNJUDGED
     assert "schedulerlog[claims]" in outcome.text
