@@ -27,7 +27,6 @@ answers        from the API to the screen: problems end the command, ``-o`` prin
 diagnosed      a diagnosis on the screen
 details        nodes and time line below it
 workloads      a workload on the screen
-subjects       pure: pods and workloads as people write them
 screen         output to the terminal
 safe_text      pure: escapes characters that a terminal would obey
 values         pure: times and durations as kubectl writes them, words for the end of an attempt

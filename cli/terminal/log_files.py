@@ -15,9 +15,9 @@ from cli.terminal.language import SentenceLanguage
 from cli.terminal.log_rows import build_rows, suggest, write_pod
 from cli.terminal.progress import ReadingProgress
 from cli.terminal.screen import Screen, complain, format_count
-from cli.terminal.subjects import Subject, parse_subject
 from cli.terminal.values import format_time
 from cli.terminal.workloads import iterate_pods, show_workload, to_workload_exit_code
+from engine.cases.workload_words import Subject, parse_subject
 from page.views.log_pods import list_pods
 from schemas.json_types import Json
 

@@ -14,7 +14,7 @@ import typer
 from cli.client.transport import Transport
 from cli.terminal.answers import Format
 from cli.terminal.exit_codes import USAGE
-from cli.terminal.subjects import Subject, parse_subject
+from engine.cases.workload_words import Subject, parse_subject
 from runtime.cli.cli import build_option_arguments, fail
 from runtime.settings import addresses
 

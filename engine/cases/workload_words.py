@@ -1,7 +1,10 @@
-"""Words that name kinds of workloads on a command line, and the kinds. A command that needs no engine reads them."""
+"""Words that name kinds of workloads on a command line, the kinds, and subjects of questions as people write them.
+
+A command that needs no engine reads them.
+"""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 JOB: Final = "Job.batch"
 VOLCANO_JOB: Final = "Job.batch.volcano.sh"
@@ -74,6 +77,7 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "trainjob": ("TrainJob.trainer.kubeflow.org",),
 }
 """Kinds by the words that name them on a command line; ``kubectl`` has the same short names."""
+_POD_WORDS: Final = ("pod", "pods", "po")
 
 
 def parse_word(word: str) -> tuple[str, ...]:
@@ -82,3 +86,24 @@ def parse_word(word: str) -> tuple[str, ...]:
     named = WORDS.get(singular) or WORDS.get(singular.removesuffix("s")) or ()
     group = word.partition(".")[2].lower()
     return tuple(kind for kind in named if not group or kind.partition(".")[2].startswith(group))
+
+
+class Subject(NamedTuple):
+    """A pod or a workload."""
+
+    namespace: str
+    """Empty if the words name none."""
+    word: str
+    """Word that names the kind of a workload; empty for a pod."""
+    name: str
+
+
+def parse_subject(text: str) -> Subject:
+    """Parse the words of a subject: what stands before the name is a kind if it is one, else a namespace."""
+    before, _, name = text.rpartition("/")
+    namespace, _, word = before.rpartition("/")
+    if word in _POD_WORDS:
+        return Subject(namespace, "", name)
+    if parse_word(word):
+        return Subject(namespace, word, name)
+    return Subject(before, "", name)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.cases.workload_words import parse_word
+from engine.cases.workload_words import Subject, parse_subject, parse_word
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,20 @@ from engine.cases.workload_words import parse_word
 )
 def test_a_word_names_its_kinds(word: str, kinds: tuple[str, ...]) -> None:
     assert parse_word(word) == kinds
+
+
+@pytest.mark.parametrize(
+    ("text", "subject"),
+    [
+        ("train-0", Subject("", "", "train-0")),
+        ("ml/train-0", Subject("ml", "", "train-0")),
+        ("pod/train-0", Subject("", "", "train-0")),
+        ("ml/pod/train-0", Subject("ml", "", "train-0")),
+        ("job/train", Subject("", "job", "train")),
+        ("jobs.batch/train", Subject("", "jobs.batch", "train")),
+        ("ml/deployment/web", Subject("ml", "deployment", "web")),
+        ("Deployments/web", Subject("", "Deployments", "web")),
+    ],
+)
+def test_a_subject_is_a_pod_or_a_workload(text: str, subject: Subject) -> None:
+    assert parse_subject(text) == subject
