@@ -19,6 +19,7 @@ from . import asyncapi
 from .answers import (
     alerts,
     attempts,
+    base,
     capacity,
     comparisons,
     diagnosis,
@@ -30,7 +31,6 @@ from .answers import (
     suggestions,
     trends,
     waiting,
-    watching,
     workloads,
 )
 from .events import EVENTS
@@ -48,7 +48,7 @@ ANSWERS: Final[tuple[type[BaseModel], ...]] = (
     *capacity.ANSWERS,
     *names.ANSWERS,
     *waiting.ANSWERS,
-    *watching.ANSWERS,
+    *base.ANSWERS,
     *trends.ANSWERS,
     *reports.ANSWERS,
     *placements.ANSWERS,

@@ -16,7 +16,7 @@ from api.http.cluster import CLUSTER, ROOT
 from api.http.errors import PROBLEM
 from api.http.tables import CSV
 from api.http.watch_query import WATCHED
-from schemas.answers.watching import WatchEvent
+from schemas.answers.base import WatchEvent
 from schemas.json_types import Json
 
 FILE: Final = Path(__file__).parent.parent / "openapi.json"

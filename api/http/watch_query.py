@@ -11,7 +11,7 @@ from starlette.requests import Request
 from api.http.errors import BadRequestError, ExpiredError
 from api.http.param_types import Query, WholeNumber
 from api.http.sealing import POSITION_SEAL, decode_base64, encode_base64
-from schemas.answers.watching import WatchEvent
+from schemas.answers.base import WatchEvent
 
 MAX_SECONDS: Final = 24 * 3600
 LAST_EVENT_ID: Final = "last-event-id"

@@ -18,8 +18,8 @@ from api.memory.wait_log import ObservedState, State
 from engine.summaries.answer import encode_schedulerlog
 from engine.summaries.named_pods import hide_other_pods, hide_pods_in_attempt
 from schemas.answers.attempts import AttemptFound, SchedulerLog
+from schemas.answers.base import WatchMetadata
 from schemas.answers.waiting import PodWaiting
-from schemas.answers.watching import WatchMetadata
 from schemas.codec.records import encode_value, format_rfc3339
 from schemas.documents.attempts import list_reasons
 from schemas.documents.pod_states import derive_state_after_attempt

@@ -1,7 +1,7 @@
 """The JSON that the API returns.
 
 ============  =======================================================
-base          what every answer shares
+base          what every answer shares, and the events of a watch
 attempts      attempts of pods: the proposal's answer, its devices, history, search
 comparisons   why a node was chosen; nodes by identical refusal; two nodes or attempts side by side
 diagnosis     why a pod waits
@@ -10,7 +10,6 @@ simulation    where a pod would go that does not exist yet
 capacity      pods of one shape that start now, and the plan of a drain
 suggestions   what would have to change for a pod to fit
 waiting       pods that wait, and what a device refused
-watching      the events of a watch
 trends        counts over time
 reports       the failures of a range of time
 names         names that a search field completes

@@ -19,8 +19,8 @@ from api.memory.wait_log import State
 from api.watch.views import Decoded, DecodedState, decode_state
 from engine.summaries.named_pods import HIDDEN_POD
 from schemas.answers.attempts import AttemptFound, SchedulerLog
+from schemas.answers.base import WatchEvent
 from schemas.answers.waiting import PodWaiting
-from schemas.answers.watching import WatchEvent
 from schemas.events import AttemptSummarized, BindOutcome, Owner, PodDescription, PodObserved, PodRef, PodWait
 from tests.support.builders.events import STARTED, a_repetition, a_summary, a_workload_observed
 from tests.support.fakes.reviews import Grant
