@@ -54,7 +54,7 @@ from api.http.aggregated.adapter import AggregatedApi, list_discovery_routes
 from api.http.openapi_page import list_document_routes
 from api.http.request_guard import RequestGuard
 from api.http.request_spans import RequestSpans, describe_path
-from api.index.hami_releases import read_releases
+from api.index.clusters import read_releases
 from api.index.namespaces import NamespacesInIndex
 from api.index.reading.client import IndexDownError, IndexProbe, IndexRefusedError, OpenSearch
 from api.memory.alert_memory import AlertMemory, AlertsTopic
@@ -209,7 +209,7 @@ def create_app(
             [
                 topic,
                 pods_topic,
-                NodeStatesTopic(settings, devices, recent_states, partial(read_releases, index), INDEX_ERRORS),
+                NodeStatesTopic(settings, devices, recent_states, partial(read_releases, index.search), INDEX_ERRORS),
                 AlertsTopic(settings, alerts),
                 *([namespaces] if checks.reviewer else []),
             ],

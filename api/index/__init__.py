@@ -5,9 +5,8 @@ reading            reads over HTTP, shared fairly between callers, in pages
 attempts           attempts of a pod, its episodes, and refusals by a device
 waiting            pods that wait now
 nodes              nodes: their states, the use of their devices, and their registrations
-hami_releases      releases of HAMi by cluster, whose rules decide
 namespaces         namespaces with records, by which answers are redacted
-clusters           clusters with records, and their schedulers with settings and changes
+clusters           clusters with records, their schedulers with settings and changes, and releases of HAMi
 trend_counts       counts over time, from the rows of minutes
 report_queries     further numbers of a report of failures
 findings           list of findings

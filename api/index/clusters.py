@@ -1,12 +1,16 @@
-"""Clusters with records in the index, and their schedulers with versions, settings and changes of these. Pure."""
+"""Clusters with records in the index, and their schedulers with versions, settings and changes of these.
 
-from collections.abc import Sequence
+And the release of HAMi of each cluster, as its scheduler's log or our own scheduler's settings report it.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import groupby, pairwise
 from typing import Final
 
 from api.http.cluster import CLUSTER
 from api.index.reading.pages import decode_document
 from api.index.reading.query_dsl import combine, match_cluster, match_term, sort_latest_first
+from engine.hami.releases import HamiRelease, parse_release
 from schemas.answers.nodes import ClusterFound, SchedulerChange, SchedulerInstance, SchedulerListed, SettingChanged
 from schemas.codec.records import Rejected, format_rfc3339, read
 from schemas.events import SchedulerObserved
@@ -47,8 +51,12 @@ MAX_OBSERVATIONS: Final = 1_000
 
 def build_schedulers_query(cluster: str) -> Json:
     """Build the search for the latest observations of the cluster's schedulers."""
+    return _build_observations_query([match_cluster(cluster)])
+
+
+def _build_observations_query(filters: Sequence[Json]) -> Json:
     return {
-        "query": combine([match_cluster(cluster), match_term("kind", "scheduler-observed")]),
+        "query": combine([*filters, match_term("kind", "scheduler-observed")]),
         "sort": [sort_latest_first("@timestamp")],
         "size": MAX_OBSERVATIONS,
         "_source": ["event"],
@@ -109,3 +117,21 @@ def _change(before: SchedulerObserved, after: SchedulerObserved) -> SchedulerCha
             if before.settings.get(name) != after.settings.get(name)
         ],
     )
+
+
+async def read_releases(search: Callable[[str, Json], Awaitable[Json]]) -> dict[str, HamiRelease]:
+    """Read the latest release of each cluster that reports one. ``search``: of the index; its errors are raised."""
+    answer = await search(OBSERVATIONS.alias, _build_observations_query([]))
+    events = (_decode_event(hit["_source"]) for hit in answer["hits"]["hits"])
+    return choose_releases(event for event in events if not isinstance(event, Rejected))
+
+
+def choose_releases(observed: Iterable[SchedulerObserved]) -> dict[str, HamiRelease]:
+    """Choose the release of each cluster from observations, the latest first."""
+    releases: dict[str, HamiRelease] = {}
+    for event in observed:
+        # Our scheduler decides by the rules of the release that its flag names.
+        version = event.version if event.implementation == "HAMi" else event.settings.get("hami-version", "")
+        if release := parse_release(version.partition("-")[0]):
+            releases.setdefault(event.cluster, release)
+    return releases

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from api.index.hami_releases import choose_releases
+from api.index.clusters import choose_releases
 from api.memory.cluster_devices import ClusterDevices
 from engine.fit import device_config
 from engine.hami.releases import HamiRelease, choose_rules
