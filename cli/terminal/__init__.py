@@ -23,7 +23,7 @@ notices        messages of a watch to a chat's webhook
 log_files      ``explain``: pods from a scheduler's log file, without any server
 progress       a line while a long file is read
 log_rows       the rows of ``explain``: a diagnosis each, with what helps, scores and findings
-answers        from the API to the screen: problems end the command, ``-o`` prints JSON, YAML, names
+answers        from the API to the screen: problems end the command, ``-o`` prints JSON, YAML, names, in a language
 diagnosed      a diagnosis on the screen
 details        nodes and time line below it
 workloads      a workload on the screen
@@ -32,7 +32,6 @@ safe_text      pure: escapes characters that a terminal would obey
 values         pure: times and durations as kubectl writes them, words for the end of an attempt
 commands       the list of commands, each imported when it is called
 options        the options that all commands share
-language       the language of sentences: that of an option, or of the terminal
 exit_codes     exit codes, for scripts
 kubectl        ``kubectl schedulerlog``: only the commands of this package
 =============  ==================================================================================

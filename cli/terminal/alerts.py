@@ -5,9 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from cli.terminal.answers import print_document, require_answer
+from cli.terminal.answers import SentenceLanguage, print_document, require_answer
 from cli.terminal.exit_codes import PLACED, WAITING
-from cli.terminal.language import SentenceLanguage
 from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, format_count
 from cli.terminal.values import format_age

@@ -1,9 +1,13 @@
-"""From an answer of the API to the screen: a problem ends the command, ``-o`` prints the answer for programs."""
+"""From an answer of the API to the screen: a problem ends the command, ``-o`` prints the answer for programs.
+
+And the language of its sentences: that of the option, or that of the terminal's own settings.
+"""
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, NoReturn
+from typing import Annotated, Any, Final, Literal, NoReturn
 
 import typer
 
@@ -17,6 +21,25 @@ from schemas.json_types import Json
 Format = Literal["text", "wide", "json", "yaml", "name"]
 Names = Callable[[Json], Iterable[Mapping[str, Any]]]
 """The pods that an answer is about, for ``-o name``."""
+_LANGUAGE_VARIABLES: Final = ("LC_ALL", "LC_MESSAGES", "LANG")
+
+
+def get_language_of_terminal() -> Literal["en", "zh"]:
+    """Get the language by the first variable that is set, as POSIX reads them; English where it is another one."""
+    value = next((value for name in _LANGUAGE_VARIABLES if (value := os.environ.get(name))), "")
+    return "zh" if value.lower().startswith("zh") else "en"
+
+
+SentenceLanguage = Annotated[
+    Literal["en", "zh"],
+    typer.Option(
+        "--lang",
+        metavar="en|zh",
+        help="Language of sentences; default: that of LC_ALL, LC_MESSAGES or LANG.",
+        default_factory=get_language_of_terminal,
+        show_default=False,
+    ),
+]
 
 
 def require_answer(answer: Json | Problem, language: str = "en") -> Json:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn
 
 import typer
 
-from cli.terminal.answers import Format, print_document
+from cli.terminal.answers import Format, SentenceLanguage, print_document
 from cli.terminal.details import show_details, show_findings, show_scores
 from cli.terminal.diagnosed import show_diagnosis
 from cli.terminal.exit_codes import PLACED, UNKNOWN, USAGE, to_state_exit_code
-from cli.terminal.language import SentenceLanguage
 from cli.terminal.log_rows import build_rows, suggest, write_pod
 from cli.terminal.progress import ReadingProgress
 from cli.terminal.screen import Screen, complain, format_count

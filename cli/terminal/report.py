@@ -5,9 +5,8 @@ from typing import Annotated, Any, Final, Literal
 import typer
 
 from cli.client.problems import Problem
-from cli.terminal.answers import end_with, print_document, require_answer
+from cli.terminal.answers import SentenceLanguage, end_with, print_document, require_answer
 from cli.terminal.diagnosed import WHO
-from cli.terminal.language import SentenceLanguage
 from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, emit, format_count
 from cli.terminal.values import format_duration, format_time

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from cli.terminal.alerts import _describe_late, _show
-from cli.terminal.language import get_language_of_terminal
+from cli.terminal.answers import get_language_of_terminal
 from cli.terminal.screen import Screen
 from tests.unit.cli.terminal.conftest import Run
 
