@@ -189,11 +189,11 @@ def test_keda_with_credentials_goes_with_the_way_to_kafka_in_any_order(
     assert list(list_problems(first, NAMESPACE)) == []
     scaled = select_kinds(first, "ScaledObject")
     triggers = [trigger for item in scaled for trigger in item["spec"]["triggers"]]
-    authentications = {item["metadata"]["name"] for item in select_kinds(first, "TriggerAuthentication")}
+    authentications = select_kinds(first, "TriggerAuthentication")
+    names_of_authentications = {item["metadata"]["name"] for item in authentications}
     assert len(triggers) == 2
-    assert {trigger["authenticationRef"]["name"] for trigger in triggers} == authentications
-    # KEDA's definition of the other kind is not among those of the tests.
-    apply(cluster, scaled, "--dry-run=server", "--force-conflicts")
+    assert {trigger["authenticationRef"]["name"] for trigger in triggers} == names_of_authentications
+    apply(cluster, [*scaled, *authentications], "--dry-run=server", "--force-conflicts")
 
 
 def test_another_namespace_is_named_everywhere(cluster: ControlPlane, tmp_path: Path) -> None:

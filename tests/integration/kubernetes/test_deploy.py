@@ -220,6 +220,13 @@ def test_each_component_alone_can_be_added(cluster: ControlPlane, component: str
         ("strimzi", "KafkaUser", "authentication", {"type": "kerberos"}, "spec.authentication.type: Unsupported value"),
         ("keda", "ScaledObject", "maxReplicaCount", "12", 'spec.maxReplicaCount: Invalid value: "string"'),
         (
+            "keda-tls/kafka-scram",
+            "TriggerAuthentication",
+            "secretTargetRef",
+            [{"parameter": "ca", "key": "ca.crt"}],
+            "spec.secretTargetRef[0].name: Required value",
+        ),
+        (
             "prometheus",
             "ServiceMonitor",
             "endpoints",
