@@ -7,6 +7,7 @@ all events before that position, so after a kill the last of them are published 
 import base64
 import fcntl
 import logging
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -105,7 +106,7 @@ class Checkpoint:
                 f"{self.path} is about {saved.log} read as {saved.reader}: name another file for {self.log}"
             )
         reached = Reached(LogPosition(saved.offset, saved.number), saved.beginning)
-        return CheckpointState(reached, saved.since, base64.b64decode(saved.memory))
+        return CheckpointState(reached, saved.since, _unpack(base64.b64decode(saved.memory)))
 
     def save(self, state: CheckpointState) -> None:
         """Save the position and the state. Raises ``CheckpointError`` if that fails."""
@@ -118,9 +119,18 @@ class Checkpoint:
             number=position.number,
             beginning=state.reached.beginning,
             since=state.since,
-            memory=base64.b64encode(state.memory).decode(),
+            # Of 1,000 nodes and 20 pods KAI's reader remembers 90 MB, which say the same of most nodes.
+            memory=base64.b64encode(zlib.compress(state.memory, 1)).decode(),
         )
         try:
             replace_private(self.path, saved.model_dump_json().encode())
         except OSError as error:
             raise CheckpointError(f"{self.path}: {error.strerror}") from None
+
+
+def _unpack(memory: bytes) -> bytes:
+    try:
+        return zlib.decompress(memory)
+    except zlib.error:
+        # Earlier versions wrote it as it is.
+        return memory

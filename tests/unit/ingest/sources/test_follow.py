@@ -1,7 +1,9 @@
 """A file that grows, is renamed, is truncated or does not exist yet: every line is read once."""
 
 import asyncio
+import base64
 import gzip
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -125,6 +127,20 @@ def test_a_checkpoint_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     checkpoint.save(state)
     assert checkpoint.load() == state
     assert [file.name for file in tmp_path.iterdir()] == ["c.json"]
+
+
+def test_a_checkpoint_of_repeated_words_is_small_and_one_of_a_version_that_did_not_pack_them_is_read(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "c.json"
+    checkpoint = Checkpoint(path, "kai-log", "a.log")
+    memory = b"".join(b'{"node":"gpu-%d","reason":"not enough idle GPUs"}' % node for node in range(1_000))
+    checkpoint.save(CheckpointState(memory=memory))
+    assert path.stat().st_size < len(memory) / 5
+    assert checkpoint.load().memory == memory
+    saved = json.loads(path.read_bytes())
+    path.write_text(json.dumps(saved | {"memory": base64.b64encode(memory).decode()}))
+    assert checkpoint.load().memory == memory
 
 
 def test_a_checkpoint_of_another_log_or_a_broken_one_is_refused(tmp_path: Path) -> None:
