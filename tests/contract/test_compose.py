@@ -61,6 +61,11 @@ def test_the_stores_are_of_the_version_that_the_small_profile_has(name: str) -> 
     assert f"image: {default}\n" in stores
 
 
+def test_events_are_about_decisions_of_the_scheduler_here() -> None:
+    (name,) = (word.removeprefix("--name=") for word in SERVICES["scheduler"]["command"] if word.startswith("--name="))
+    assert f"--scheduler={name}" in SERVICES["events"]["command"]
+
+
 def test_dashboards_are_of_the_version_of_opensearch() -> None:
     versions = {
         SERVICES[name]["image"].rpartition(":")[2].removesuffix("}") for name in STORES if name.startswith("opensearch")
@@ -75,3 +80,7 @@ def test_only_what_reads_a_cluster_gets_its_credentials() -> None:
     assert with_kubeconfig == {"kube-events", "events", "api", "all"}
     mounting = {name for name, item in SERVICES.items() if any("kubeconfig" in v for v in item.get("volumes", ()))}
     assert mounting == with_kubeconfig
+    # Of these two the variable is no setting (docs/settings-services.md).
+    for name in ("kube-events", "events"):
+        command = SERVICES[name]["command"]
+        assert command[command.index("--kubeconfig") + 1] == SERVICES[name]["volumes"][0].split(":")[-2], name
