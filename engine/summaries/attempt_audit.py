@@ -97,6 +97,9 @@ def _audit_bind(summary: AttemptSummarized) -> Iterator[FindingReported]:
     # Without the filter's end its choice is unknown, because ``chosen`` is then copied from the bind itself.
     if bind is None or not bind.bound or summary.ended_at is None or bind.node == summary.chosen:
         return
+    if summary.chosen is None and summary.fit_nodes:
+        # A node fits, and its scheduler's words do not name the one that it chose.
+        return
     if summary.chosen is None:
         sentence = f"the filter found no node, and {summary.pod} was bound to {bind.node}"
         yield _build_finding(summary, BOUND_WITHOUT_CHOICE, bind.node, "", {"fit_nodes": summary.fit_nodes}, [sentence])

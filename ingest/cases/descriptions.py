@@ -40,6 +40,8 @@ _DIVIDER: Final = re.compile(r"\n\s*\n\s*\n(?=Name:)")
 _PHASES: Final = ("Pending", "Running", "Succeeded", "Failed", "Unknown", "Terminating")
 _OF_PODS: Final = frozenset(("Node", "Priority", "Service Account"))
 """Fields before the containers that kubectl prints of pods only."""
+_UNPLACED: Final = re.compile(r"^\s+(?:Normal|Warning)\s+FailedScheduling\s")
+"""Row of an event that schedulers write on pods only."""
 KINDS: Final = {
     "pod": "Pod", "node": "Node", "job": "Job", "replicaset": "ReplicaSet", "statefulset": "StatefulSet",
     "daemonset": "DaemonSet", "deployment": "Deployment", "podgroup": "PodGroup", "workload": "Workload",
@@ -110,7 +112,9 @@ def parse_description(part: str, written_at: datetime) -> Iterator[Json]:
 
 
 def _is_cut_pod(sections: dict[str, Section]) -> bool:
-    """Tell whether sections are those of a pod whose description ends before its containers."""
+    """Tell whether sections are those of a pod whose description ends before its containers, or lacks most fields."""
+    if any(map(_UNPLACED.match, sections.get("Events", Section()).lines)):
+        return True
     return read_field(sections, "Status").partition(" ")[0] in _PHASES and not _OF_PODS.isdisjoint(sections)
 
 

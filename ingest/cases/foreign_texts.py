@@ -49,6 +49,16 @@ _FOREIGN_TEXTS: Final = (
         ),
     ),
     _ForeignText(
+        re.compile(rb"invalid allocation requs?e?st: request GPU memory (?P<memory>\d+) can't be satisfied"),
+        "It is the log of gpushare's device plugin: the kubelet asked it for {memory} units of GPU memory, and no pod "
+        "that waits on this node and asks for as much was placed by gpushare's scheduler extender, whose pods have the "
+        "annotation ALIYUN_COM_GPU_MEM_ASSUME_TIME. A scheduler that does not ask the extender placed the pod, or "
+        "`nodeName` names the node: check `schedulerName`, and that the scheduler's configuration has the extender. "
+        "Waiting does not help",
+        re.compile(rb"No assume timestamp for pod ?[^\n]+"),
+        is_cause=True,
+    ),
+    _ForeignText(
         re.compile(rb"autoscaler could not find a node type to satisfy the request:? ?(?P<request>\[\{[^\n\]]*\}\])"),
         "It is the log of Ray's autoscaler, which makes no pod: no worker group of the RayCluster declares as much as "
         "{request}. Ray counts what `rayStartParams` (num-cpus, num-gpus, resources) or the container's limits say, "

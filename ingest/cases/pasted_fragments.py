@@ -6,11 +6,11 @@ the name of all unnamed pods; a node has its host name, else that of an unnamed 
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from engine.snapshot import kinds
-from ingest.cases.descriptions import parse_description
+from ingest.cases.descriptions import build_event, parse_description
 from ingest.cases.unnamed_pods import DEFAULT_NAME
 from schemas.json_types import Json
 
@@ -28,6 +28,10 @@ _HOST_NAME: Final = re.compile(r"^\s+Hostname:\s+(?P<name>\S+)", re.MULTILINE)
 _OF_PODS: Final = frozenset(("Status", "Node", "Annotations", "Controlled By", "Start Time", "Priority"))
 _OF_NODES: Final = frozenset(("Capacity", "Allocatable"))
 _CONDITION_FIELDS: Final = frozenset(("type", "status"))
+_OF_POD: Final = frozenset(("PodScheduled", "ContainersReady", "DisruptionTarget"))
+_OF_WORKLOAD: Final = frozenset(("QuotaReserved", "Admitted"))
+_OF_NODE_CLAIM: Final = frozenset(("Launched", "Registered"))
+"""Types of conditions that tell the objects of these kinds apart."""
 _TOLERANCE: Final = 4
 """Columns by which full lines of a terminal differ: tabs and wide letters count for more than one."""
 _MIN_WRAPPED: Final = 60
@@ -79,14 +83,29 @@ def _parse_pod(text: str, written_at: datetime) -> list[Json]:
 
 
 def build_from_status(document: Any, name: str) -> Json | None:
-    """Build the pod of which only the status, or its list of conditions, was pasted."""
+    """Build the object of which only the status, or its list of conditions, was pasted; None for an unknown kind."""
     if isinstance(document, list) and document and all(map(_is_condition, document)):
-        document = {"status": {"phase": "Pending", "conditions": document}}
+        document = {"status": {"conditions": document}}
     status = document.get("status") if isinstance(document, dict) else None
-    if not isinstance(status, dict) or not isinstance(status.get("phase"), str):
+    if not isinstance(status, dict):
         return None
+    conditions = [entry for entry in status.get("conditions") or () if _is_condition(entry)]
+    types = {str(entry["type"]) for entry in conditions}
     metadata = {"namespace": "default", "name": name}
-    return {"apiVersion": "v1", "kind": kinds.POD, "metadata": metadata, "spec": {}, "status": status}
+    if isinstance(status.get("phase"), str) or types & _OF_POD:
+        status = {"phase": "Pending"} | status
+        return {"apiVersion": "v1", "kind": kinds.POD, "metadata": metadata, "spec": {}, "status": status}
+    if types & _OF_WORKLOAD:
+        return {
+            "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload", "status": status,
+            "metadata": metadata | {"name": "workload"},
+        }  # fmt: skip
+    unmet = next((entry for entry in conditions if entry["status"] != "True" and entry.get("message")), None)
+    if types >= _OF_NODE_CLAIM and unmet:
+        involved = {"kind": "NodeClaim", "namespace": "", "name": "nodeclaim"}
+        reason, note = str(unmet.get("reason", "")), str(unmet["message"])
+        return build_event("Warning", reason, "0s", "karpenter", note, involved, datetime.now(UTC))
+    return None
 
 
 def _is_condition(entry: Any) -> bool:

@@ -66,11 +66,20 @@ _OPERATOR_ERROR: Final = re.compile(r"\b(?:ERROR|error)\b[^{]*(?P<fields>\{.*\})
 """Line of an operator's log: words, and fields in JSON behind them."""
 _KIND_FIELDS: Final = ("controllerKind", "reconciler kind", "kind")
 """Fields in which versions of controller-runtime name the kind of the object."""
-_SCALER_LINE: Final = re.compile(
+_SCALER_REFUSES: Final = (
     r"\] (?P<note>Pod (?:(?P<namespace>[^\s/]+)/)?(?P<name>\S+) can't be scheduled on \S+?"
     r"(?:, predicate (?:checking error|failed): .*?|\. Used cached predicate check results))(?:; predicateName=.*)?$"
 )
-"""Line of the cluster autoscaler's log about a group of nodes."""
+_SCALER_REFUSED: Final = (
+    r"\] Scale-up predicate failed: (?P<note>.*cannot put (?P<namespace>[^\s/]+)/(?P<name>\S+) on .*)$"
+)
+"""The same up to 1.12."""
+_SCALER_HAS_ROOM: Final = (
+    r"\] (?P<note>Pod (?P<namespace>[^\s./]+)[./](?P<name>\S+) marked as unschedulable can be scheduled on .*)$"
+)
+_SCALER_LINES: Final = tuple(map(re.compile, (_SCALER_REFUSES, _SCALER_REFUSED, _SCALER_HAS_ROOM)))
+"""Lines of the cluster autoscaler's log about a pod: a group of nodes refuses it, or a node would take it."""
+_SCALED: Final = ("NotTriggerScaleUp", "TriggeredScaleUp", "FailedScaleUp")
 _DRIVER_ERROR: Final = re.compile(
     r"\] \"[^\"]*request failed\" err=\"(?P<note>error preparing devices for claim (?:[^\"\\]|\\.)*)\".*"
     r"Namespace:(?P<namespace>[^,}\s]+),.*ClaimName:(?P<claim>[^,}\s]+)"
@@ -127,9 +136,8 @@ def parse_statement(line: str) -> PastedEvent | None:
         return stated and replace(stated, kind="Pod", namespace=match["namespace"], name=match["name"])
     if (error := _OPERATOR_ERROR.search(line)) and (logged := _parse_operator_error(error["fields"])):
         return logged
-    if match := _SCALER_LINE.search(line):
-        names = {"kind": "Pod", "namespace": match["namespace"] or "", "name": match["name"]}
-        return PastedEvent("NotTriggerScaleUp", match["note"], "cluster-autoscaler", is_warning=False, **names)
+    if scaled := _parse_scaler_line(line):
+        return scaled
     if match := _DRIVER_ERROR.search(line):
         note = f"claim {match['namespace']}/{match['claim']}: {match['note']}"
         return PastedEvent("FailedPrepareDynamicResources", note, "kubelet", namespace=match["namespace"])
@@ -155,13 +163,22 @@ def _unquote(text: str) -> str:
     return text.replace('\\"', '"')
 
 
-def parse_group_line(line: str) -> PastedEvent | None:
-    """Parse a line of Volcano's log that refuses a pod group as a whole, in the words of its event."""
-    match = _GROUP_REFUSED.search(line)
+def parse_log_line(line: str) -> PastedEvent | None:
+    """Parse a line that no reader of schedulers' logs reads: an autoscaler's, or Volcano's that refuses a group."""
+    if match := _GROUP_REFUSED.search(line):
+        note, namespace, name = match.groups()
+        return PastedEvent("Unschedulable", note.lower(), "volcano", kind="PodGroup", namespace=namespace, name=name)
+    if (match := _OBJECT_EVENT.search(line)) and match["reason"] in _SCALED:
+        return _build_event(match.groupdict())
+    return _parse_scaler_line(line)
+
+
+def _parse_scaler_line(line: str) -> PastedEvent | None:
+    match = next((match for pattern in _SCALER_LINES if (match := pattern.search(line))), None)
     if match is None:
         return None
-    note, namespace, name = match.groups()
-    return PastedEvent("Unschedulable", note.lower(), "volcano", kind="PodGroup", namespace=namespace, name=name)
+    names = {"kind": "Pod", "namespace": match["namespace"] or "", "name": match["name"]}
+    return PastedEvent("NotTriggerScaleUp", match["note"], "cluster-autoscaler", is_warning=False, **names)
 
 
 def _strip_markup(line: str) -> str:

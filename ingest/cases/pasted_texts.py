@@ -28,7 +28,7 @@ from ingest.cases.event_subjects import (
 from ingest.cases.kubectl_tables import parse_table
 from ingest.cases.pasted_fragments import ASSIGNED, join_wrapped, parse_fragment
 from ingest.cases.pasted_objects import DESCRIBES, FENCE, PROMPT, strip_comment_marks, take_objects
-from ingest.cases.pasted_rows import parse_group_line, parse_row, parse_statement
+from ingest.cases.pasted_rows import parse_log_line, parse_row, parse_statement
 from ingest.cases.stated_names import list_stated_pods
 from ingest.cases.stated_sentences import PastedEvent, name_by_words
 from ingest.cases.unnamed_pods import DEFAULT_NAME, UnnamedPods, rename_unnamed
@@ -163,7 +163,7 @@ class _PastedReading:
             line = join_wrapped(line, following, self._longest)
             row = parse_row(line)
         is_joined = line != lines[position]
-        event = row or (parse_group_line(line) if self._is_log else parse_statement(line))
+        event = row or (parse_log_line(line) if self._is_log else parse_statement(line))
         event = event and self._scaler.complete(event)
         if event is None:
             if self._unnamed.note_line(line) or not line.strip() or FENCE.match(line) or self._is_sentence:

@@ -109,7 +109,11 @@ def read_case_text(content: str) -> ClusterCase:
         attach_claims(objects)
     case.objects = complete_pods(collect_objects([*objects, *build_reported(objects, now)]), now)
     if is_log or not objects:
-        read_log_text(content, case.pods.add, NO_FACTS._replace(note=case.pods.note))
+        try:
+            read_log_text(content, case.pods.add, NO_FACTS._replace(note=case.pods.note))
+        except UnknownLogError:
+            if not objects:
+                raise
     _read_events(case.objects, case.pods)
     return case
 
@@ -142,6 +146,8 @@ class _CaseReading:
         """Last change of the files of objects: the time of objects that have none."""
         self._unread: set[str] = set()
         self._errors: list[MistakeError | UnreadableFileError] = []
+        self._pasted: set[str] = set()
+        """Texts that hold parts of their own beside the log that is read from them."""
 
     def read(self, path: Path) -> None:
         """Read the objects of a path, and note its logs: they are read when all nodes are known."""
@@ -199,6 +205,7 @@ class _CaseReading:
         pasted = parse_pasted(text, written_at, is_log=is_log, logged_pod=logged_pod)
         self._objects += pasted
         self._note_unread(pasted)
+        self._pasted |= {name} if pasted else set()
         if pasted and (cause := find_cause(data)):
             self._errors.append(UnknownLogError(f"{name}: {cause}"))
         return bool(pasted) and not is_log
@@ -219,6 +226,8 @@ class _CaseReading:
             try:
                 case.counts = read_log(log, case.pods.add, facts, head=self._input_head)
             except MistakeError as error:
+                if isinstance(error, UnknownLogError) and str(log) in self._pasted:
+                    continue
                 # The folder into which an archive was unpacked is nothing to its owner.
                 unpacked = re.escape(str(self._folder)) + r"/archive-\d+/"
                 self._errors.append(type(error)(re.sub(unpacked, "", str(error))))

@@ -117,10 +117,12 @@ def find_sentence(line: str, *, is_quotation: bool = False) -> PastedEvent | Non
     for sentence in _SENTENCES:
         match = sentence.pattern.search(line)
         # Words further inside are quoted by somebody else, such as in a question about them.
-        limit = len(line) if is_quotation or _WRITTEN.search(line) else _MAX_QUOTED
+        is_code = match is not None and line[: match.start()].count("`") % 2 == 1
+        limit = len(line) if is_quotation or is_code or _WRITTEN.search(line) else _MAX_QUOTED
         if match is None or match.start() > limit:
             continue
-        note = _cut_prose(_cut_quoted(line, match), sentence).partition(_REPEATED)[0]
+        note = match[0].partition("`")[0].strip() if is_code else _cut_quoted(line, match)
+        note = _cut_prose(note, sentence).partition(_REPEATED)[0]
         if not _is_reported(line[: match.start()]) or (sentence.reason != _FREE and _ADDRESSES.search(note)):
             continue
         reporter = sentence.reporter or choose_reporter(sentence.reason, note)

@@ -30,9 +30,12 @@ _CLAIM: Final = re.compile(r"\bnodeclaim/(?P<claim>[\w.-]+)")
 _GROUP_REFUSED: Final = re.compile(
     r"(?:can't be scheduled on (?P<group>[^\s,]+?), predicate "
     r"(?:checking error: |failed: \w+ predicate mismatch, reason: )|"
-    r"Node group (?P<out>\S+) is not ready for scaleup - )(?P<reason>[^;]*)"
+    r"Node group (?P<out>\S+) is not ready for scaleup - |"
+    r"cannot put \S+ on template-node-for-(?P<template>\S+?)(?:-\d{6,})?, reason: )(?P<reason>[^;]*)"
 )
 """Line of the autoscaler's log about a group of nodes."""
+_HAS_ROOM: Final = re.compile(r"marked as unschedulable can be scheduled on (?:node )?(?P<node>[^\s,]+?)(?: \(|[.,]? )")
+"""Line of the autoscaler's log about a pod that its own simulation places on a node that exists."""
 _REASONS: Final = (
     (re.compile(r"max node group size reached"), "scale_maximum"),
     (re.compile(r"in backoff after failed scale-up"), "scale_backoff"),
@@ -84,6 +87,8 @@ def _explain(facts: DiagnosisFacts, event: Statement, *, is_karpenter: bool) -> 
         return FoundObstacle("AutoscalerFailed", words, evidence=[event.evidence])
     if event.reason in ("TriggeredScaleUp", "Nominated"):
         return _explain_added(facts, event, words)
+    if room := _HAS_ROOM.search(event.text):
+        return FoundObstacle("AutoscalerSeesRoom", {"node": room["node"]}, evidence=[event.evidence])
     pools = _describe_pools(event.text) if is_karpenter else None
     reasons = pools or _describe_reasons(event.text)
     refused = _list_refused_groups(facts)
@@ -100,7 +105,7 @@ def _list_refused_groups(facts: DiagnosisFacts) -> list[str]:
         key=lambda event: (event.evidence.time is not None, event.evidence.time),
     )
     matches = [_GROUP_REFUSED.search(event.text) for event in events]
-    reasons = {match["group"] or match["out"]: match["reason"] for match in matches if match}
+    reasons = {match["group"] or match["out"] or match["template"]: match["reason"] for match in matches if match}
     return [f"{group.rpartition('/')[2]} ({quote(reason)})" for group, reason in reasons.items()]
 
 

@@ -113,6 +113,7 @@ def test_a_bind_that_the_filter_did_not_decide_is_found() -> None:
     bind = BindOutcome(node="node1", bound=True, ended_at=STARTED + timedelta(seconds=1))
     assert list_findings(build_placed_attempt(bind=bind)) == [("BoundElsewhere", "node1", "")]
     assert list_findings(a_summary(ended_at=STARTED, bind=bind)) == [("BoundWithoutChoice", "node1", "")]
+    assert list_findings(a_summary(ended_at=STARTED, bind=bind, fit_nodes=1)) == [], "its name was not written"
     assert list_findings(build_placed_attempt(bind=bind.model_copy(update={"node": "node2"}))) == []
     assert list_findings(build_placed_attempt(bind=bind.model_copy(update={"bound": False}))) == []
 

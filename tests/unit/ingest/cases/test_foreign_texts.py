@@ -12,11 +12,8 @@ PODS = "NAME      READY   STATUS    RESTARTS   AGE\ntrain-0   0/1     Pending   
 NODES = "NAME    STATUS   ROLES    AGE   VERSION\nnode1   Ready    <none>   3d    v1.36.0\n"
 USE = "Thu Nov 26 10:00:00 2026\n| NVIDIA-SMI 535.104.05   Driver Version: 535.104.05   CUDA Version: 12.2 |\n"
 WEBHOOK = 'failed calling webhook "share.example.com": failed to call webhook: Post "https://s.ns.svc:443/w"'
-SCALER = (
-    "I0312 10:00:00.000000       1 scale_up.go:146] Scale-up predicate failed: PodFitsResources predicate mismatch, "
-    "cannot put lab/a-0 on template-node-for-g1, reason: Insufficient amd.com/gpu\n"
-    "I0312 10:00:01.000000       1 static_autoscaler.go:299] Calculating unneeded nodes\n"
-)
+SCALER = "I0312 10:00:01.000000       1 static_autoscaler.go:299] Calculating unneeded nodes\n"
+GPUSHARE = "W0806 08:07:11.851872       1 allocate.go:180] invalid allocation requst: request GPU memory 3 can't be "
 PLUGIN = (
     "I0312 10:00:00.000000       7 main.go:157] Starting FS watcher.\n"
     "I0312 10:00:00.100000       7 main.go:166] Start working on node edge-4\n"
@@ -39,7 +36,7 @@ PLUGIN = (
         (f"{WEBHOOK}: x509: certificate has expired or is not yet valid\n".encode(), "the caBundle of the Mutating"),
         (f"{WEBHOOK}: dial tcp 10.1.2.3:443: connect: connection refused\n".encode(), "(connect: connection refused)"),
         (SCALER.encode(), "the cluster autoscaler, which places no pods"),
-        (SCALER.encode(), "It says: cannot put lab/a-0 on template-node-for-g1, reason: Insufficient amd.com/gpu"),
+        (f"{GPUSHARE}satisfied.\n".encode(), "the kubelet asked it for 3 units of GPU memory"),
         (PLUGIN.encode(), "the log of a device plugin"),
         (PLUGIN.encode(), "It says: Failed to initialize NVML: ERROR_DRIVER_NOT_LOADED"),
         (b"Dear all,\nmy pod waits.\n", "Is it the log of the container vgpu-scheduler-extender"),

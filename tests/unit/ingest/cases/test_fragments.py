@@ -7,7 +7,7 @@ import pytest
 from engine.cases.unmade_causes import list_unmade
 from ingest.cases.answers import diagnose_pods
 from ingest.cases.foreign_texts import find_advice
-from ingest.cases.pasted_fragments import join_wrapped
+from ingest.cases.pasted_fragments import build_from_status, join_wrapped
 from ingest.cases.pasted_rows import parse_row, parse_statement
 from ingest.cases.read_case import list_pod_names, read_case_text
 from ingest.cases.workload_answers import diagnose_workload
@@ -257,6 +257,33 @@ def test_a_program_that_does_not_start_is_named(words: str) -> None:
     advice = find_advice([b"Usage:", b"  kube-scheduler [flags]", b"", b"Error: " + words.encode()])
     assert "kube-scheduler, which does not start" in advice
     assert words in advice
+
+
+def test_a_description_with_a_schedulers_refusal_is_that_of_a_pod() -> None:
+    text = f"""\
+        Name:         probe
+        Namespace:    lab
+        Events:
+          Type     Reason            Age  From     Message
+          ----     ------            ---  ----     -------
+          Warning  FailedScheduling  20s  volcano  {REFUSED}
+        """
+    assert get_obstacle(dedent(text)).code == "InsufficientResource"
+
+
+def test_conditions_are_those_of_the_kind_that_has_them() -> None:
+    workload = build_from_status([{"type": "QuotaReserved", "status": "False"}], "probe")
+    assert workload
+    assert workload["kind"] == "Workload"
+    conditions = [
+        {"type": "Initialized", "status": "Unknown", "reason": "ResourceNotRegistered", "message": "x is missing"},
+        {"type": "Registered", "status": "True"},
+        {"type": "Launched", "status": "True"},
+    ]
+    event = build_from_status(conditions, "probe")
+    assert event
+    assert (event["involvedObject"]["kind"], event["message"]) == ("NodeClaim", "x is missing")
+    assert build_from_status([{"type": "Available", "status": "False", "message": "x"}], "probe") is None
 
 
 def test_a_description_that_ends_before_the_containers_is_that_of_a_pod() -> None:

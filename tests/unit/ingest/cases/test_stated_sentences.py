@@ -14,6 +14,7 @@ DEVICES = "0/6 nodes are available: 6 Insufficient amd.com/gpu."
         f'We see: "{DEVICES}" and nothing besides. Why?',
         f"My pod gets {DEVICES} What can I do?",
         f"It says `{DEVICES}`, which I do not understand",
+        f"When it runs, the page has a yellow banner for it: `Step in Pending state, message: {DEVICES}` Since 10m",
         f"status pending {DEVICES}",
         f'  message: "{DEVICES}"',
         f"I get the error {DEVICES} The nodes have devices.",
