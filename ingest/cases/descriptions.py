@@ -37,6 +37,7 @@ _AGE: Final = re.compile(r"(\d+)([dhmsy])")
 _TIMES: Final = re.compile(r"\(x(\d+) over (\S+)\)")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "y": 31_536_000}
 _DIVIDER: Final = re.compile(r"\n\s*\n\s*\n(?=Name:)")
+_LATER_LINE: Final = re.compile(r"(?:\d+ |[a-z])\S* ")
 _PHASES: Final = ("Pending", "Running", "Succeeded", "Failed", "Unknown", "Terminating")
 _OF_PODS: Final = frozenset(("Node", "Priority", "Service Account"))
 """Fields before the containers that kubectl prints of pods only."""
@@ -85,7 +86,8 @@ def parse_descriptions(content: str, written_at: datetime) -> list[Json]:
 
 
 def parse_description(part: str, written_at: datetime) -> Iterator[Json]:
-    sections = divide_sections(part.split("\n"))
+    lines = _join_messages(part.split("\n"))
+    sections = divide_sections(lines)
     name = sections.get("Name", Section()).text
     if not name:
         return
@@ -98,7 +100,7 @@ def parse_description(part: str, written_at: datetime) -> Iterator[Json]:
         yield _to_node(name, sections)
         yield from _list_pods_on_node(name, sections)
     elif read_field(sections, "API Version") and kind:
-        yield _to_object(name, sections, part)
+        yield _to_object(name, sections, "\n".join(lines))
     elif kind in DESCRIBED:
         yield to_described(kind, name, sections)
     kind = "Pod" if is_pod else "Node" if is_node else kind
@@ -109,6 +111,17 @@ def parse_description(part: str, written_at: datetime) -> Iterator[Json]:
             yield build_event(
                 match["type"], match["reason"], match["age"], match["from"], match["note"], involved, written_at
             )
+
+
+def _join_messages(lines: Sequence[str]) -> list[str]:
+    """Join a message of several lines: kubectl prints the later ones at the margin, where only fields begin."""
+    joined: list[str] = []
+    for line in lines:
+        if joined and joined[-1][:1].isspace() and _LATER_LINE.match(line):
+            joined[-1] += f" {line}"
+        else:
+            joined.append(line)
+    return joined
 
 
 def _is_cut_pod(sections: dict[str, Section]) -> bool:

@@ -16,10 +16,14 @@ from ingest.cases.stated_sentences import PastedEvent
 from ingest.cases.unnamed_pods import DEFAULT_NAME
 from schemas.json_types import Json
 
-_WAITING: Final = ("FailedScheduling", "Unschedulable", "NotTriggerScaleUp", "TriggeredScaleUp", "Nominated")
+_WAITING: Final = (
+    "FailedScheduling", "Unschedulable", "NotTriggerScaleUp", "TriggeredScaleUp", "Nominated", "Scheduling",
+    "GangScheduling", "PodUnschedulable",
+)  # fmt: skip
 _AFTER_START: Final = ("Unhealthy", "BackOff", "Killing", "ProbeWarning", "NodeNotReady")
 """Reasons of a kubelet's warnings about a pod that has started."""
-_PROVISIONERS: Final = ("cluster-autoscaler", "karpenter")
+_UNWARNING: Final = ("cluster-autoscaler", "karpenter", "yunikorn")
+"""Reporters whose words on a pod that waits are no warnings."""
 _MINIMUM: Final = re.compile(r"(\d{1,6}) minAvailable")
 _REJECTIONS: Final = re.compile(
     r"UnexpectedAdmissionError|TopologyAffinityError|SMTAlignmentError|OutOf\S+|Evicted|NodeAffinity"
@@ -158,7 +162,7 @@ def get_namespace(entry: Any) -> str:
 
 def _build_pod(namespace: str, name: str, events: Sequence[PastedEvent]) -> Json | None:
     """Build the pod that events are about; None where they say nothing of its wait or its start."""
-    if not any(event.is_warning or event.reporter in _PROVISIONERS for event in events):
+    if not any(event.is_warning or event.reporter in _UNWARNING for event in events):
         return None
     return build_waiting_pod(namespace, name, events)
 

@@ -73,11 +73,11 @@ _SCALER_REFUSES: Final = (
 _SCALER_REFUSED: Final = (
     r"\] Scale-up predicate failed: (?P<note>.*cannot put (?P<namespace>[^\s/]+)/(?P<name>\S+) on .*)$"
 )
-"""The same up to 1.12."""
-_SCALER_HAS_ROOM: Final = (
+"""Line of versions up to 1.12."""
+_SCALER_SPARES: Final = (
     r"\] (?P<note>Pod (?P<namespace>[^\s./]+)[./](?P<name>\S+) marked as unschedulable can be scheduled on .*)$"
 )
-_SCALER_LINES: Final = tuple(map(re.compile, (_SCALER_REFUSES, _SCALER_REFUSED, _SCALER_HAS_ROOM)))
+_SCALER_LINES: Final = tuple(map(re.compile, (_SCALER_REFUSES, _SCALER_REFUSED, _SCALER_SPARES)))
 """Lines of the cluster autoscaler's log about a pod: a group of nodes refuses it, or a node would take it."""
 _SCALED: Final = ("NotTriggerScaleUp", "TriggeredScaleUp", "FailedScaleUp")
 _DRIVER_ERROR: Final = re.compile(
@@ -103,10 +103,11 @@ _LOGGED_POD: Final = re.compile(r'\bpod="(?P<namespace>[^\s"/]+)/(?P<name>[^\s"/
 _TAGGED: Final = re.compile(r"\[(?P<type>Normal|Warning)\]\s+(?P<note>\S.*)$")
 """Events as JupyterHub and other front ends show them."""
 _GROUP_REFUSED: Final = re.compile(
-    r"\] (?P<note>[Rr]esource in cluster is overused), "
-    r"reject job <(?P<namespace>[^\s/<>]+)/(?P<name>[^\s<>]+)> to be inqueue"
+    r"\] (?:(?P<note>[Rr]esource in cluster is overused), "
+    r"reject job <(?P<namespace>[^\s/<>]+)/(?P<name>[^\s<>]+)> to be inqueue|"
+    r"Discard Job <(?P<of>[^\s/<>]+)/(?P<gang>[^\s<>]+)> because (?P<why>.+))$"
 )
-"""Line of Volcano's plugin overcommit, which judges groups before any node is looked at."""
+"""Line of Volcano's plugin overcommit, which judges groups before any node is looked at, or of kube-batch on a gang."""
 _KLOG: Final = re.compile(r"\b[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+\s+\d+ \S+\]")
 _NODE_CLAIM: Final = "NodeClaim"
 
@@ -136,8 +137,8 @@ def parse_statement(line: str) -> PastedEvent | None:
         return stated and replace(stated, kind="Pod", namespace=match["namespace"], name=match["name"])
     if (error := _OPERATOR_ERROR.search(line)) and (logged := _parse_operator_error(error["fields"])):
         return logged
-    if scaled := _parse_scaler_line(line):
-        return scaled
+    if logged := parse_log_line(line):
+        return logged
     if match := _DRIVER_ERROR.search(line):
         note = f"claim {match['namespace']}/{match['claim']}: {match['note']}"
         return PastedEvent("FailedPrepareDynamicResources", note, "kubelet", namespace=match["namespace"])
@@ -166,8 +167,9 @@ def _unquote(text: str) -> str:
 def parse_log_line(line: str) -> PastedEvent | None:
     """Parse a line that no reader of schedulers' logs reads: an autoscaler's, or Volcano's that refuses a group."""
     if match := _GROUP_REFUSED.search(line):
-        note, namespace, name = match.groups()
-        return PastedEvent("Unschedulable", note.lower(), "volcano", kind="PodGroup", namespace=namespace, name=name)
+        note, why, namespace, name, of, gang = match.group("note", "why", "namespace", "name", "of", "gang")
+        words, namespace = note.lower() if note else why, namespace or of
+        return PastedEvent("Unschedulable", words, "volcano", kind="PodGroup", namespace=namespace, name=name or gang)
     if (match := _OBJECT_EVENT.search(line)) and match["reason"] in _SCALED:
         return _build_event(match.groupdict())
     return _parse_scaler_line(line)

@@ -58,9 +58,10 @@ _OF_MEMBER: Final = "FailedScheduling"
 """Reason of Volcano's events about pods; that of its events about groups is `Unschedulable`."""
 _FILTERED: Final = re.compile(
     r"Successfully (?:filtered to following nodes: .* for|binding node \[[^\]]*\] to) "
-    r"(?P<namespace>[a-z0-9][\w-]*)/(?P<name>[a-z0-9][\w.-]*)"
+    r"(?P<namespace>[a-z0-9][\w-]*)/(?P<name>[a-z0-9][\w.-]*)|"
+    r"(?P<of>[a-z0-9][\w-]*)/(?P<queued>[a-z0-9][\w.-]*) is queued and waiting for allocation"
 )
-"""Words of HAMi about the pod of a table."""
+"""Words of HAMi, and of YuniKorn, about the pod of a table."""
 _SPAWNED: Final = re.compile(r"\bpod/(?P<name>[a-z0-9][\w.-]*) did not start\b")
 """Words of JupyterHub, before the events of the pod."""
 _DESCRIBES_MAKER: Final = re.compile(
@@ -190,7 +191,9 @@ class _PastedReading:
         assigned = next((match for event in self._open if (match := ASSIGNED.search(event.note))), None)
         assigned = assigned or next((match for event in self._open if (match := _FILTERED.search(event.note))), None)
         if assigned:
-            self._unnamed.name(assigned["namespace"] or self._unnamed.subject[0], assigned["name"])
+            groups = assigned.groupdict()
+            namespace = groups["namespace"] or groups.get("of") or self._unnamed.subject[0]
+            self._unnamed.name(namespace, groups["name"] or groups["queued"])
         self._unnamed.add([event for event in self._open if not event.name], self._before if not assigned else [])
         namespace, name = self._unnamed.subject
         for event in map(name_by_words, self._open):

@@ -82,6 +82,11 @@ _SENTENCES: Final = tuple(
     for pattern, reason, reporter in (
         (r"(?:In hyperNode \S+: )?\d+ ?/\d+ nodes (?:are )?(?:un)?available: .*", "FailedScheduling", ""),
         (r"No nodes are available that match all of the .*", "FailedScheduling", ""),
+        (r"(?<=Cannot schedule pods: )Insufficient .*", "FailedScheduling", "default-scheduler"),
+        (r"no available node, all node scores do not meet", "FilteringFailed", "hami-scheduler"),
+        (r"queue resource quota insufficient\b.*", "Unschedulable", "volcano"),
+        (r"resource in cluster is overused\b.*", "Unschedulable", "volcano"),
+        (r"\d+/\d+ tasks in gang unschedulable: .*", "Unschedulable", "volcano"),
         (r"running \"\w+\" filter plugin: .*", "FailedScheduling", ""),
         (r"running (?:Reserve|Permit|PreBind|Bind) plugin \"[^\"]+\": .*", "FailedScheduling", ""),
         (rf"{_OF_POD.pattern}.*", "Unschedulable", "kai-scheduler"),

@@ -34,7 +34,9 @@ _GROUP_REFUSED: Final = re.compile(
     r"cannot put \S+ on template-node-for-(?P<template>\S+?)(?:-\d{6,})?, reason: )(?P<reason>[^;]*)"
 )
 """Line of the autoscaler's log about a group of nodes."""
-_HAS_ROOM: Final = re.compile(r"marked as unschedulable can be scheduled on (?:node )?(?P<node>[^\s,]+?)(?: \(|[.,]? )")
+_PLACEABLE: Final = re.compile(
+    r"marked as unschedulable can be scheduled on (?:node )?(?P<node>[^\s,]+?)(?: \(|[.,]? )"
+)
 """Line of the autoscaler's log about a pod that its own simulation places on a node that exists."""
 _REASONS: Final = (
     (re.compile(r"max node group size reached"), "scale_maximum"),
@@ -87,8 +89,8 @@ def _explain(facts: DiagnosisFacts, event: Statement, *, is_karpenter: bool) -> 
         return FoundObstacle("AutoscalerFailed", words, evidence=[event.evidence])
     if event.reason in ("TriggeredScaleUp", "Nominated"):
         return _explain_added(facts, event, words)
-    if room := _HAS_ROOM.search(event.text):
-        return FoundObstacle("AutoscalerSeesRoom", {"node": room["node"]}, evidence=[event.evidence])
+    if fitting := _PLACEABLE.search(event.text):
+        return FoundObstacle("AutoscalerSeesRoom", {"node": fitting["node"]}, evidence=[event.evidence])
     pools = _describe_pools(event.text) if is_karpenter else None
     reasons = pools or _describe_reasons(event.text)
     refused = _list_refused_groups(facts)

@@ -133,7 +133,7 @@ def _find_refusal(facts: DiagnosisFacts, pod: PodOnCluster) -> FoundObstacle | N
     common: dict[str, Word] = {
         "node": pod.node or "?",
         "reason": reason,
-        "words": quote(f"{reason}: {words}"),
+        "words": quote(f"{reason}: {words}" if words else reason),
         "again": describe_next_pod(pod),
     }
     choice, chooser = _describe_choice(facts, pod)

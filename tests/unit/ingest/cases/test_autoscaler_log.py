@@ -16,7 +16,7 @@ I0605 11:27:30.008919       1 factory.go:33] Event(v1.ObjectReference{Kind:"Pod"
 UID:"3416d787", APIVersion:"v1", ResourceVersion:"12", FieldPath:""}): type: 'Normal' reason: 'NotTriggerScaleUp' \
 pod didn't trigger scale-up (it wouldn't fit if a new node is added)
 """
-HAS_ROOM = """\
+PLACEABLE = """\
 I0223 15:23:21.970141       1 filter_out_schedulable.go:118] Pod bio.fold-0 marked as unschedulable can be scheduled \
 on node rack-7.lab.local (based on hinting). Ignoring in scale up.
 """
@@ -28,7 +28,7 @@ on node rack-7.lab.local (based on hinting). Ignoring in scale up.
         (OLD, "AutoscalerCannot", "a new node of gpus.lab.local (Insufficient amd.com/gpu) would be refused"),
         (EVENT, "AutoscalerCannot", "it wouldn't fit if a new node is added"),
         (OLD + EVENT, "AutoscalerCannot", "gpus.lab.local (Insufficient amd.com/gpu)"),
-        (HAS_ROOM, "AutoscalerSeesRoom", "by its own simulation the pod fits on node rack-7.lab.local."),
+        (PLACEABLE, "AutoscalerSeesRoom", "by its own simulation the pod fits on node rack-7.lab.local."),
     ],
     ids=["up to 1.12", "event", "both", "room"],
 )

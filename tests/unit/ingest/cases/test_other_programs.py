@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from engine.cases.unmade_causes import list_unmade
 from ingest.cases.answers import diagnose_pods
 from ingest.cases.read_case import list_pod_names, read_case_text
+from ingest.cases.workload_answers import diagnose_workload
 
 WORDS = "0/7 nodes are available: 2 node(s) had untolerated taint {lab: only}, 5 Insufficient amd.com/gpu."
 
@@ -149,3 +151,52 @@ def test_a_file_is_no_name_of_a_pod() -> None:
 
 def test_numbers_of_nodes_are_no_name_of_a_pod() -> None:
     assert list_codes(f"My pod: {WORDS}") == {"default/pod": "ResourceShortOrMissing"}
+
+
+QUEUED = """\
+Events:
+  Type    Reason            Age    From      Message
+  ----    ------            ----   ----      -------
+  Normal  Scheduling        2m45s  yunikorn  bio/fold-0 is queued and waiting for allocation
+  Normal  PodUnschedulable  2m44s  yunikorn  Task bio/fold-0 is pending for the requested resources become available
+"""
+DISCARDED = (
+    "I1226 18:04:03.600457    8347 session.go:307] Discard Job <bio/fold> because 1/3 tasks in gang unschedulable: "
+    "0/1 nodes are available, 1 insufficient cpu.\n"
+)
+TWO_LINES = """\
+no nodes with enough resources were found: 1 node(s) didn't have enough resources: GPUs.
+6 node(s) didn't have enough of mig profile: nvidia.com/mig-1g.5gb."""
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("My deployment has PodUnschedulable Cannot schedule pods: Insufficient amd.com/gpu.", ["NodesUncounted"]),
+        ('hami-scheduler: "no available node, all node scores do not meet "', ["FilteringFailed"]),
+        (QUEUED, ["SchedulerSays"]),
+        (GROUP.replace("WORDS", TWO_LINES), ["ResourceShortOrMissing"]),
+    ],
+    ids=["console", "HAMi", "YuniKorn", "two lines"],
+)
+def test_words_without_a_row_are_a_schedulers(text: str, codes: list[str]) -> None:
+    assert list(list_codes(text).values()) == codes
+
+
+def test_the_second_line_of_kais_message_counts_too() -> None:
+    ((_, sentence),) = list_sentences(GROUP.replace("WORDS", TWO_LINES)).values()
+    assert "nvidia.com/mig-1g.5gb" in sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "words"),
+    [
+        (DISCARDED, "fold", "1/3 tasks in gang unschedulable: 0/1 nodes are available, 1 insufficient cpu"),
+        ("event:\nqueue resource quota insufficient\n", "pod", "queue resource quota insufficient"),
+    ],
+)
+def test_words_about_a_group_are_a_groups(text: str, name: str, words: str) -> None:
+    case = read_case_text(text)
+    (key,) = list_unmade(case.objects)
+    (group,) = diagnose_workload(case, key).groups
+    assert (key.name, words in (group.obstacle.sentence.en if group.obstacle else "")) == (name, True)
