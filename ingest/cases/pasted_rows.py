@@ -167,8 +167,8 @@ def _unquote(text: str) -> str:
 def parse_log_line(line: str) -> PastedEvent | None:
     """Parse a line that no reader of schedulers' logs reads: an autoscaler's, or Volcano's that refuses a group."""
     if match := _GROUP_REFUSED.search(line):
-        note, why, namespace, name, of, gang = match.group("note", "why", "namespace", "name", "of", "gang")
-        words, namespace = note.lower() if note else why, namespace or of
+        note, why, namespace, name, owner, gang = match.group("note", "why", "namespace", "name", "of", "gang")
+        words, namespace = note.lower() if note else why, namespace or owner
         return PastedEvent("Unschedulable", words, "volcano", kind="PodGroup", namespace=namespace, name=name or gang)
     if (match := _OBJECT_EVENT.search(line)) and match["reason"] in _SCALED:
         return _build_event(match.groupdict())
