@@ -152,6 +152,8 @@ OCCUPANCY: Final = Index(
         "judged_at": DATE,
         "bound_at": DATE,
         "running_at": DATE,
+        # The obstacle that the wait is charged to; `waited_for` has every reason that was seen.
+        "obstacle": KEYWORD,
         "waited_for": KEYWORD,
         "placement_seconds": SECONDS,
         "start_seconds": SECONDS,

@@ -40,6 +40,9 @@ class PodPlacement(Model):
     """Start of its first container; null where it is not known, and before."""
     waited_for: Words = Field(default_factory=list)
     """The reasons that its attempts before this placement failed for."""
+    obstacle: str = ""
+    """Code of the obstacle that kept it longest before this placement, which its wait is charged to; empty where no
+    attempt failed or none has an obstacle."""
     layer_seconds: dict[str, float] = Field(default_factory=dict)
     """Seconds that the pod waited in each layer: ``queue``, ``gate``, ``nodes``, ``bind``, ``start``. They add up to
     ``start_seconds``, or to ``placement_seconds`` before it starts; empty where these are not known."""

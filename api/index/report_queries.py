@@ -32,6 +32,8 @@ from schemas.json_types import Json
 
 _PERCENTS: Final = (50, 90, 99)
 _MAX_CAUSES: Final = 50
+_MAX_OBSTACLES: Final = 1_000
+"""More than the catalogue has."""
 _MAX_NAMESPACES: Final = 1_000
 MAX_WAITS: Final = 2_000
 """Maximum number of waiting pods among whose requests the smallest is found."""
@@ -91,7 +93,7 @@ def find_smallest_request(answer: Json) -> int | None:
 
 
 def build_placed_query(cluster: str, namespace: str | None, since: str, until: str) -> Json:
-    """Build the search for pods placed in the range: the times and reasons of their waits."""
+    """Build the search for pods placed in the range: the times of their waits, and the obstacle of each."""
     waited = {"waited": {"sum": {"script": {"source": _WAITED, "lang": "painless"}}}}
     percentiles = {
         name: {
@@ -100,7 +102,8 @@ def build_placed_query(cluster: str, namespace: str | None, since: str, until: s
         }
         for name, field in (("placement", "placement_seconds"), ("start", "start_seconds"))
     }
-    causes = {"terms": {"field": "waited_for", "size": _MAX_CAUSES}, "aggs": waited}
+    # Each placement is in one bucket, so that the hours of all buckets are those of the range.
+    causes = {"terms": {"field": "obstacle", "missing": "", "size": _MAX_OBSTACLES}, "aggs": waited}
     namespaces = {"terms": {"field": "namespace", "size": _MAX_NAMESPACES}, "aggs": waited}
     layers = {name_layer_sum(layer): sum_layer(layer) for layer in LAYERS}
     clauses = [
@@ -150,6 +153,8 @@ def parse_placed(answer: Json) -> Waited:
     causes = [
         CauseWaited(cause=bucket["key"], pods=bucket["doc_count"], gpu_hours=round(bucket["waited"]["value"] / 3600, 3))
         for bucket in aggregations.get("causes", {}).get("buckets", [])
+        # Most pods without an obstacle are placed at their first attempt, and have waited for nothing.
+        if bucket["key"] or bucket["waited"]["value"]
     ]
     hours = round(aggregations.get("waited", {}).get("value", 0) / 3600, 3)
     return Waited(pods=answer["hits"]["total"]["value"], gpu_hours=hours, causes=_sort_largest_first(causes))

@@ -168,6 +168,7 @@ class Facts:
             bound_at=part.bound_at,
             running_at=part.running_at,
             waited_for=list(bind.waited_for) if bind else [],
+            obstacle=bind.obstacle if bind else "",
             allocations=list(part.held),
         )
         marks = sort_marks(self._marks.get(part.uid, ()))

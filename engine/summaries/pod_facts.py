@@ -32,6 +32,8 @@ class BindFact:
     """Time at which this attempt had chosen the node."""
     waited_for: tuple[str, ...] = ()
     """Reasons for which the pod's earlier attempts failed."""
+    obstacle: str = ""
+    """Code of the obstacle that kept the pod longest before this attempt; empty where none is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ def rank_bind(bind: BindFact) -> tuple[object, ...]:
     """Rank reports of one bind: the one with the greatest key is used."""
     # The fields after the version only break ties, so that the result does not depend on which report came first.
     key = bind.version, bind.bound, len(bind.held), bind.time, bind.node, bind.uid
-    return *key, str(bind.first_judged_at), str(bind.judged_at), bind.waited_for
+    return *key, str(bind.first_judged_at), str(bind.judged_at), bind.waited_for, bind.obstacle
 
 
 def rank_devices(held: tuple[DeviceAllocation, ...]) -> tuple[object, ...]:

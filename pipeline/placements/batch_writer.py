@@ -110,7 +110,7 @@ class BatchWriter:
     async def _with_reasons(
         self, inputs: Sequence[DecodedRecord[PlacementInput]]
     ) -> list[DecodedRecord[PlacementInput]]:
-        """Add to binds the reasons that the pod had waited for, if the index has them by now."""
+        """Add to binds what the pod had waited for, if the index has its attempts by now."""
         attempts = (decoded.event for decoded in inputs if isinstance(decoded.event, BoundAttempt))
         # A pod that was bound at its first attempt has waited for nothing: most pods cost no search.
         binds = [
@@ -120,10 +120,8 @@ class BatchWriter:
         ]
         searches = [occupancy_queries.search_refusals(bind) for bind in binds]
         answers = await self._index.search(searches) if searches else []
-        reasons = {
-            bind.attempt_id: occupancy_queries.list_reasons(hits) for bind, hits in zip(binds, answers, strict=True)
-        }
-        return [DecodedRecord(_with_reasons_of(decoded.event, reasons), decoded.record) for decoded in inputs]
+        refusals = {bind.attempt_id: hits for bind, hits in zip(binds, answers, strict=True)}
+        return [DecodedRecord(_with_reasons_of(decoded.event, refusals), decoded.record) for decoded in inputs]
 
     async def _reject(self, record: Record, cause: str) -> None:
         self._dead_letter_log.note(record, cause)
@@ -216,7 +214,9 @@ class BatchWriter:
             self._reported.popitem(last=False)
 
 
-def _with_reasons_of(item: PlacementInput, reasons: Mapping[str, list[str]]) -> PlacementInput:
-    if isinstance(item, BoundAttempt) and (waited_for := reasons.get(item.attempt_id)):
-        return item.model_copy(update={"waited_for": waited_for})
+def _with_reasons_of(item: PlacementInput, refusals: Mapping[str, Sequence[dict[str, Any]]]) -> PlacementInput:
+    if isinstance(item, BoundAttempt) and (hits := refusals.get(item.attempt_id)):
+        made_at = item.description.created_at if item.description else None
+        obstacle = occupancy_queries.choose_obstacle(hits, item.started_at, made_at)
+        return item.model_copy(update={"waited_for": occupancy_queries.list_reasons(hits), "obstacle": obstacle})
     return item

@@ -38,6 +38,8 @@ class BoundAttempt(AttemptEvent):
     first_judged_at: Moment | None = None
     waited_for: Words = Field(default_factory=list)
     """The reasons that the pod's attempts before this one failed for: no summary says them, the index does."""
+    obstacle: str = ""
+    """Code of the obstacle that kept the pod longest before this attempt, of the same attempts."""
 
 
 PlacementInput: TypeAlias = BoundAttempt | Observed
@@ -95,6 +97,7 @@ def to_bind_fact(attempt: BoundAttempt) -> BindFact:
         attempt.first_judged_at,
         attempt.ended_at,
         tuple(attempt.waited_for),
+        attempt.obstacle,
     )
 
 

@@ -134,7 +134,7 @@ def search_refusals(attempt: BoundAttempt) -> Search:
         "collapse": {"field": "episode"},
         "sort": [sort_by_time("desc")],
         "size": _MAX_EPISODES,
-        "_source": ["reasons"],
+        "_source": ["reasons", "obstacle", "episode_started_at"],
         "track_total_hits": False,
     }
     return select_indices(ATTEMPTS.alias), body
@@ -143,6 +143,26 @@ def search_refusals(attempt: BoundAttempt) -> Search:
 def list_reasons(hits: Iterable[dict[str, Any]]) -> list[str]:
     """List the reasons of the attempts, sorted."""
     return sorted({str(reason) for hit in hits for reason in hit["_source"].get("reasons") or ()})
+
+
+def choose_obstacle(hits: Iterable[dict[str, Any]], until: datetime, since: datetime | None = None) -> str:
+    """Choose the obstacle of the attempts that kept the pod longest ``until`` the attempt that placed it.
+
+    An episode keeps it until the next one begins. No obstacle is known of the time before the first one, ``since`` the
+    pod was made, and of attempts that an earlier version wrote: where this is the longest, the answer is empty. Among
+    equals the latest.
+    """
+    seconds: dict[str, float] = {}
+    # Latest first, as they are searched for.
+    for hit in hits:
+        document = hit["_source"]
+        began = datetime.fromisoformat(document.get("episode_started_at") or until.isoformat())
+        code = str(document.get("obstacle") or "")
+        seconds[code] = seconds.get(code, 0.0) + max((until - began).total_seconds(), 0.0)
+        until = min(began, until)
+    if since:
+        seconds[""] = seconds.get("", 0.0) + max((until - since).total_seconds(), 0.0)
+    return max(seconds, key=lambda code: seconds[code], default="")
 
 
 def _search_observations(query: dict[str, Any], size: int) -> dict[str, Any]:

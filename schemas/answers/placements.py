@@ -64,6 +64,10 @@ class PlacementLog(Answer):
     )
     start_seconds: float | None = Field(description="From the same time until its first container ran.")
     waited_for: list[str] = Field(description="The reasons that its attempts before this placement failed for.")
+    obstacle: str = Field(
+        "",
+        description="Code of the obstacle that kept it longest before this placement; empty where none is known.",
+    )
     attempt: str = Field(description="The path of the attempt that placed it; empty where no bind is known.")
     schedulerlog: str = Field(description="The path of the pod's schedulerlog.")
 

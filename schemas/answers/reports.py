@@ -39,7 +39,7 @@ class AttemptsReported(Answer):
 class CauseWaited(Answer):
     """GPU-hours are devices times hours, from a pod's first attempt on."""
 
-    cause: str = Field(description="An obstacle or a reason code; empty where none is known.")
+    cause: str = Field(description="Code of an obstacle; empty where none is known.")
     pods: int
     gpu_hours: float
 
@@ -135,9 +135,9 @@ class FailureReport(Answer):
     pools: list[AttemptsReported]
     waiting: Waited = Field(description="Pods that wait now, by main obstacle.")
     placed: Waited = Field(
-        description="Pods that were placed in the range, by each reason that they had waited for. The GPU-hours are "
-        "those of the pods of `time_to_placement`: no wait is known of a pod that had its node when it was first "
-        "observed."
+        description="Pods that were placed in the range, each by the obstacle that had kept it longest. Pods of which "
+        "none is known are under an empty cause where they waited at all. The GPU-hours are those of the pods of "
+        "`time_to_placement`: no wait is known of a pod that had its node when it was first observed."
     )
     layers: list[LayerWaited] = Field(
         default_factory=list, description="Waits by layer, in the order in which a pod passes them."

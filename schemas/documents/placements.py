@@ -41,6 +41,7 @@ def build_placement_document(placement: PodPlacement, facts: dict[str, Any]) -> 
         "bound_at": _format_moment(placement.bound_at),
         "running_at": _format_moment(placement.running_at),
         "waited_for": placement.waited_for,
+        "obstacle": placement.obstacle or None,
         "placement_seconds": placement.placement_seconds,
         "start_seconds": placement.start_seconds,
         **{f"{layer}_wait_seconds": placement.layer_seconds.get(layer) for layer in LAYERS},
@@ -57,7 +58,7 @@ def read_placement(document_id: str, document: dict[str, Any]) -> PodPlacement |
     """Read the placement of a document of the occupancy index (its ``_id`` and ``_source``)."""
     names = (
         "cluster", "ended_at", "ended_by", "scheduler", "attempt_id", "node", "phase", "allocations", "description",
-        "first_judged_at", "judged_at", "bound_at", "running_at", "waited_for",
+        "first_judged_at", "judged_at", "bound_at", "running_at", "waited_for", "obstacle",
     )  # fmt: skip
     fields = {name: document[name] for name in names if document.get(name) is not None}
     pod = {"namespace": document.get("namespace"), "name": document.get("pod"), "uid": document.get("pod_uid") or ""}

@@ -105,6 +105,7 @@ def to_placement(cluster: Cluster, hit: Json) -> PlacementLog:
         "placement_seconds": placement.placement_seconds,
         "start_seconds": placement.start_seconds,
         "waited_for": placement.waited_for,
+        "obstacle": placement.obstacle,
         "attempt": cluster.link_attempt(placement.attempt_id),
         "schedulerlog": cluster.link_schedulerlog(placement.pod.namespace, placement.pod.name),
     }

@@ -56,7 +56,8 @@ def a_placed_pod(pod: str, devices: int, waited: timedelta, *reasons: str) -> Po
         first_judged_at=bound - waited,
         judged_at=bound,
         description=PodDescription(created_at=bound - waited),
-        waited_for=list(reasons),
+        waited_for=sorted(reasons),
+        obstacle=reasons[0] if reasons else "",
         allocations=[
             DeviceAllocation(uuid=uuid, container="main", memory_mib=3000, cores_percent=0, slots=1) for uuid in uuids
         ],
@@ -84,7 +85,7 @@ def filled(filling: Filling) -> Filling:
         a_waiting_attempt("three", 1, 2, NUMA),
     )
     filling.index_placements(
-        a_placed_pod("slow", 4, timedelta(hours=2), MEMORY, NUMA).model_copy(update={"layer_seconds": SLOW}),
+        a_placed_pod("slow", 4, timedelta(hours=2), NUMA, MEMORY).model_copy(update={"layer_seconds": SLOW}),
         a_placed_pod("quick", 1, timedelta(seconds=60), MEMORY).model_copy(update={"layer_seconds": QUICK}),
         a_placed_pod("at-once", 1, timedelta(seconds=0)),
         # Placed before the range, and gone an hour after its beginning.
@@ -142,9 +143,9 @@ def test_every_number_is_what_was_recorded(filled: Filling, api: Served) -> None
     }
     assert report["waiting"]["pods"] == 3
     assert report["waiting"]["gpu_hours"] == pytest.approx(12 + 7 * hours, abs=0.02)
-    # 4 x 2 h, and a minute of one device; a pod that waited for two reasons counts for both.
+    # 4 x 2 h, and a minute of one device; a pod that waited for two reasons counts for the one that kept it longest.
     placed_for = {cause["cause"]: (cause["pods"], round(cause["gpu_hours"], 2)) for cause in report["placed"]["causes"]}
-    assert placed_for == {MEMORY: (2, 8.02), NUMA: (1, 8.0)}
+    assert placed_for == {MEMORY: (1, 0.02), NUMA: (1, 8.0)}
     assert (report["placed"]["pods"], round(report["placed"]["gpu_hours"], 2)) == (3, 8.02)
     (usage,) = report["usage"]
     assert (usage["namespace"], usage["devices"], usage["waiting_pods"]) == (NAMESPACE, 6, 3)

@@ -27,7 +27,7 @@ from tests.support.harness.pipeline_process import Pipeline
 from tests.support.waiting import eventually
 
 ROOT: Final = Path(__file__).parents[3]
-FORMER: Final = "e95542af7ebac0d1e94f2206a9a34439673cf731"
+FORMER: Final = "f4c5e0e44bc3dedd281eb146e394043b493e0180"
 """The last commit of the mapping version before this one; once there are releases, the one before."""
 BEGAN: Final = datetime(2026, 4, 1, 12, tzinfo=UTC)
 NAMESPACE, POD = "rolled-back", "waiting"

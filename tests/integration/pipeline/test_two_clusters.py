@@ -119,4 +119,5 @@ def test_equal_pods_and_nodes_of_two_clusters_do_not_touch_each_other(running: P
         assert get(api, "north", "namespaces/ml/pods/trainer/schedulerlog") == 404
         assert api.get_schedulerlog("ml/trainer").status_code == 404
     placements = running.get_documents({"term": {"pod": "trainer"}}, "schedulerlog-occupancy").values()
-    assert [(placement["cluster"], placement["waited_for"]) for placement in placements] == [("east", ["NumaNotFit"])]
+    waits = [(placement["cluster"], placement["waited_for"], placement["obstacle"]) for placement in placements]
+    assert waits == [("east", ["NumaNotFit"], "NumaNotFit")]

@@ -88,7 +88,7 @@ ENDED = {"ended_at": STARTED + timedelta(hours=1), "ended_by": "Succeeded", "pha
     [
         a_placement(),
         a_placement(**ENDED, allocations=[HELD], scheduler="hami-scheduler", attempt_id="0f"),
-        a_placement(**ENDED, **TIMES, description=DESCRIPTION, waited_for=["CardInsufficientMemory"]),
+        a_placement(**ENDED, **TIMES, description=DESCRIPTION, waited_for=["NumaNotFit"], obstacle="NumaNotFit"),
         a_placement(allocations=[DeviceAllocation(uuid="GPU-1", container="setup", init=True)]),
     ],
 )

@@ -1,8 +1,17 @@
-"""Free devices and memory, and the part of it that fits no waiting pod."""
+"""Free devices and memory, and the part of it that fits no waiting pod; waits of placed pods."""
 
-from api.index.report_queries import measure_fragmentation, parse_usage
-from schemas.events import NodeStateChanged
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.index.report_queries import build_placed_query, measure_fragmentation, parse_placed, parse_usage
+from schemas.documents.placements import build_placement_document
+from schemas.events import DeviceAllocation, NodeStateChanged, PodRef
 from schemas.json_types import Json
+from schemas.placements import PodPlacement
 from tests.support.builders.kube_objects import STARTED
 
 
@@ -68,3 +77,57 @@ def test_a_namespace_that_only_waits_or_only_holds_has_a_row_as_well() -> None:
     placed = answer(waits={"waited": {"value": 1800.0}})
     rows = [tuple(usage.model_dump().values()) for usage in parse_usage(held, waiting, placed, 4_600.0)]
     assert rows == [("holds", 3, 2.0, 0, 0.0, 0.0), ("waits", 0, 0.0, 2, 4.0, 0.5)]
+
+
+MEMORY, NUMA = "CardInsufficientMemory", "NumaNotFit"
+
+
+@st.composite
+def placements(draw: st.DrawFn) -> PodPlacement:
+    """Placements with and without a known wait; those of earlier versions have reasons without an obstacle."""
+    reasons = draw(st.lists(st.sampled_from([MEMORY, NUMA, "CardNotHealth"]), unique=True))
+    seconds = draw(st.none() | st.integers(0, 100_000))
+    return PodPlacement(
+        id="id",
+        cluster="default",
+        pod=PodRef(namespace="llm", name="train-0", uid="uid"),
+        node="node1",
+        started_at=STARTED,
+        bound_at=STARTED,
+        first_judged_at=None if seconds is None else STARTED - timedelta(seconds=seconds),
+        waited_for=sorted(reasons),
+        obstacle=draw(st.sampled_from(["", *reasons])),
+        allocations=[
+            DeviceAllocation(uuid=f"GPU-{number}", container="main") for number in range(draw(st.integers(0, 8)))
+        ],
+    )
+
+
+def aggregate(documents: Sequence[Json], body: Json) -> Json:
+    """Answer a search as OpenSearch does: a document is in the bucket of each of its values."""
+    waited = [(document["placement_seconds"] or 0) * len(document["devices"]) for document in documents]
+    terms = body["aggs"]["causes"]["terms"]
+    buckets: dict[str, Json] = {}
+    for document, seconds in zip(documents, waited, strict=True):
+        values = document[terms["field"]]
+        listed = values if isinstance(values, list) else [] if values is None else [values]
+        for value in listed or ([terms["missing"]] if "missing" in terms else []):
+            bucket = buckets.setdefault(value, {"key": value, "doc_count": 0, "waited": {"value": 0.0}})
+            bucket["doc_count"] += 1
+            bucket["waited"]["value"] += seconds
+    aggregations = {"causes": {"buckets": list(buckets.values())}, "waited": {"value": sum(waited)}}
+    return {"hits": {"total": {"value": len(documents)}}, "aggregations": aggregations}
+
+
+@given(st.lists(placements(), max_size=12))
+def test_hours_by_cause_add_up_to_the_hours_of_all(placed: list[PodPlacement]) -> None:
+    documents = [build_placement_document(placement, {}) for placement in placed]
+    waited = parse_placed(aggregate(documents, build_placed_query("default", None, "now-1d", "now")))
+    # Each number is rounded to thousandths.
+    assert sum(cause.gpu_hours for cause in waited.causes) == pytest.approx(waited.gpu_hours, abs=0.0005 * 5)
+    for cause in waited.causes:
+        charged = [placement for placement in placed if placement.obstacle == cause.cause]
+        hours = sum((placement.placement_seconds or 0) * len(placement.allocations) for placement in charged) / 3600
+        assert cause.pods == len(charged)
+        assert cause.gpu_hours == pytest.approx(hours, abs=0.0006)
+    assert {placement.obstacle for placement in placed} - {""} <= {cause.cause for cause in waited.causes}

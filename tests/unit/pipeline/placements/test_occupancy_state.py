@@ -309,10 +309,14 @@ def test_waits_that_ended_long_ago_are_not_measured() -> None:
 
 def test_what_is_known_of_a_pod_before_it_is_bound_is_in_its_placement() -> None:
     store = take_inputs(
-        [an_observation(0, "Pending", "", description=DESCRIPTION), bound(9, waited_for=["NumaNotFit"])]
+        [
+            an_observation(0, "Pending", "", description=DESCRIPTION),
+            bound(9, waited_for=["NumaNotFit"], obstacle="NumaNotFit"),
+        ]
     )
     (document,) = store.search(OCCUPANCY.alias)
     assert (document.source["workload"], document.source["placement_seconds"]) == ("Job/train", 99)
+    assert document.source["obstacle"] == "NumaNotFit"
     assert (document.source["waited_for"], document.source["first_judged_at"]) == (
         ["NumaNotFit"],
         "2026-10-31T23:59:38.000000Z",
