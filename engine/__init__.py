@@ -14,6 +14,7 @@ diagnosis    the reason why a pod waits, as a walk over facts
 admission    HAMi's webhook on a pod that is made
 simulation   pods that do not exist yet, judged as the whole cluster would
 capacity     what a cluster takes: pods that start now, and plans
+forecasts    when a waiting pod starts, from recorded holds
 cases        facts about the pods of a case: of files, or of a live cluster
 suggestions  the smallest changes after which a pod fits, each proved by the fit
 

@@ -11,6 +11,7 @@ Every package may import this one; it imports no other package of the project.
 ``index_family``  the names, the alias and the templates of one
 ``index_fields``  types of fields in their mappings
 ``placements``  a pod's time on a node, with the devices allocated to it
+``forecasts``   a forecast of a waiting pod's start
 ``answers``     the JSON that the API returns
 ``described``   models whose JSON Schema holds the text below each field
 ``json_types``  JSON objects, as decoded

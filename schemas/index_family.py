@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from .index_fields import build_otel_aliases
 
-MAPPING_VERSION: Final = 11
+MAPPING_VERSION: Final = 12
 """Written into the ``_meta`` of every template; a worker refuses to write through another version. A later version only
 adds fields, so indices that are there take it over."""
 

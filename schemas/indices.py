@@ -159,6 +159,10 @@ OCCUPANCY: Final = Index(
         "start_seconds": SECONDS,
         # The parts of the wait by the layer that held the pod; they add up to one of the two above.
         **{f"{layer}_wait_seconds": SECONDS for layer in LAYERS},
+        # Forecasts of the start, with the numbers that the start has judged and that were right.
+        "forecasts": STORED,
+        "forecasts_judged": COUNT,
+        "forecasts_right": COUNT,
         # The facts behind the placement: a process that starts anywhere in the topics continues from these (decision
         # 0014).
         "known": STORED,
@@ -216,6 +220,8 @@ POD_STATES: Final = Index(
         "pools": KEYWORD,
         "asked_devices": COUNT,
         "asked_devices_seconds": SECONDS,
+        # For the order in which pods are tried: the higher one first, null counts as 0.
+        "priority": COUNT,
         "wait": STORED,
     },
     # Above the topics' retention: a record that is read again must not bring back a pod whose end is forgotten.

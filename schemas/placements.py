@@ -8,6 +8,7 @@ from .events.base import Model, PodRef
 from .events.device_models import DeviceAllocation
 from .events.field_types import ClusterName, Moment, Words
 from .events.pods import PodDescription
+from .forecasts import StartForecast
 
 
 class PodPlacement(Model):
@@ -49,6 +50,9 @@ class PodPlacement(Model):
     allocations: list[DeviceAllocation] = Field(default_factory=list)
     """Devices, by container in the pod's order: those of the bind, or where that is not known those that the pod
     itself names; empty for a pod without devices."""
+
+    forecasts: list[StartForecast] = Field(default_factory=list)
+    """Forecasts of its start with an interval, the earliest first."""
 
     @property
     def waiting_since(self) -> datetime | None:

@@ -24,12 +24,15 @@ from api.http.errors import to_json_response
 from api.http.param_types import ATTEMPT_ID, NamespaceInPath, PodInPath
 from api.http.query_params import Query, refuse_repeated
 from api.index.attempts.attempt_queries import PodName
-from api.index.reading.client import IndexDownError
+from api.index.reading.client import IndexDownError, IndexRefusedError
+from api.index.start_outlook import read_outlook
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.headline import add_changes, add_choice, is_changeable
 from engine.diagnosis.tree import diagnose
 from engine.summaries.comparison import build_scores
-from schemas.answers.diagnosis import Diagnosis
+from engine.summaries.named_pods import hide_pods
+from schemas.answers.diagnosis import Diagnosis, StartOutlook
+from schemas.events import AttemptSummarized
 
 
 class DiagnosisQuery(Query):
@@ -80,11 +83,27 @@ class DiagnosisHandlers:
             diagnosis = diagnosis.model_copy(
                 update={"excluded_by": await self.exclusion.find_constraints(facts.attempt)}
             )
+        if facts.is_latest and facts.attempt and diagnosis.state == "refused" and diagnosis.layer == "nodes":
+            outlook = await self._read_outlook(request, cluster, facts.attempt, facts.now)
+            diagnosis = diagnosis.model_copy(update={"start": outlook})
         if query.changes and facts.is_latest:
             diagnosis = await self._extend_headline(
                 request, cluster, pod, diagnosis, facts, latest if facts.attempt else None
             )
         return to_json_response(200, diagnosis, {"Cache-Control": "no-store"})
+
+    async def _read_outlook(
+        self, request: Request, cluster: Cluster, attempt: AttemptSummarized, now: datetime
+    ) -> StartOutlook | None:
+        """Read when the pod starts, as the caller, who may read the pod, may see it; None if the index is away."""
+        try:
+            outlook = await read_outlook(self.facts.index, attempt, now)
+        except (IndexDownError, IndexRefusedError):
+            return None
+        hidden = hide_pods(outlook, attempt.pod.namespace)
+        if hidden is outlook or await get_access(request).allows(cluster, list_pods()):
+            return outlook
+        return hidden
 
     async def _extend_headline(
         self,

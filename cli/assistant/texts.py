@@ -26,6 +26,7 @@ def describe_diagnosis(answer: Json) -> str:
         f"Remedy, by {who}: {obstacle['remedy']['en']}",
         write_exclusion(answer["excluded_by"], "en"),
         f"Also in the way:\n{others}" if others else "",
+        answer["start"]["sentence"]["en"] if answer.get("start") else "",
     )
 
 

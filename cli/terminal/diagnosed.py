@@ -43,6 +43,10 @@ def show_diagnosis(screen: Screen, diagnosis: Json, suggestions: Json | Problem 
             # What only an administrator can repair is a problem of its own, whatever is done about the first.
             if is_wide or other["who_acts"] == ["administrator"]:
                 screen.print_line(other["remedy"]["en"], "dim", indent=4)
+    if outlook := diagnosis.get("start"):
+        screen.skip_line()
+        screen.print_line("When it starts", "bold")
+        screen.print_line(outlook["sentence"]["en"], indent=2)
     _show_notes(screen, diagnosis.get("notes") or ())
     _show_not_known(screen, diagnosis["not_known"], is_wide=is_wide)
 

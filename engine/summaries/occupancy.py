@@ -33,6 +33,7 @@ from engine.summaries.pod_facts import (
 )
 from engine.summaries.pod_timelines import PlacementInterval, derive_intervals, rank_by_start
 from schemas.events import PodDescription, PodObserved, PodRef
+from schemas.forecasts import StartForecast
 from schemas.placements import PodPlacement
 
 REPLACED: Final = "replaced"
@@ -88,6 +89,8 @@ class Facts:
         """By UID."""
         self._marks: dict[str, set[LayerMark]] = {}
         """By UID, the layers that held the pod while it waited."""
+        self._forecasts: dict[str, dict[str, StartForecast]] = {}
+        """By UID and id, the forecasts that were made while the pod waited."""
         for fact in facts:
             self.add(fact)
 
@@ -100,6 +103,14 @@ class Facts:
         # Without a UID it may be of any pod of the name.
         if mark.uid:
             self._marks[mark.uid] = set(limit_marks(self._marks.get(mark.uid, set()) | {mark}))
+
+    def add_forecast(self, forecast: StartForecast) -> None:
+        """Add a forecast. As a mark, it adds no placement, and counts when one is derived."""
+        self._forecasts.setdefault(forecast.pod.uid, {})[forecast.id] = forecast
+
+    def list_forecasts(self, uid: str) -> list[StartForecast]:
+        """List the forecasts for a pod, the earliest first."""
+        return sorted(self._forecasts.get(uid, {}).values(), key=lambda forecast: (forecast.given_at, forecast.id))
 
     def describe(self, uid: str, description: PodDescription | None) -> bool:
         """Add a source's description of where the pod comes from; True if it was new."""
@@ -170,6 +181,7 @@ class Facts:
             waited_for=list(bind.waited_for) if bind else [],
             obstacle=bind.obstacle if bind else "",
             allocations=list(part.held),
+            forecasts=[forecast for forecast in self.list_forecasts(part.uid) if not forecast.missing],
         )
         marks = sort_marks(self._marks.get(part.uid, ()))
         placement = placement.model_copy(update={"layer_seconds": _divide_wait(placement, marks)})

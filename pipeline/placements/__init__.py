@@ -14,6 +14,7 @@
 ``occupancy_queries``  pure: searches for what the index has of pods and nodes, and their answers
 ``audit_queries``      pure: searches of the audits, and their answers
 ``audits``             placements that can't be right, where several records have to be compared
+``start_forecasts``    forecasts of the starts of refused pods, from holders in memory and holds in the index
 ``batch_writer``       a batch of records: loads what is not in memory, writes documents, publishes findings
 ``process``            the process: where it holds the lease, consumes the topics, commits what is written
 """

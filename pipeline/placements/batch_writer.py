@@ -16,9 +16,10 @@ from pipeline.metrics import PlacementsMetrics
 from pipeline.placements import occupancy_queries
 from pipeline.placements.audits import PlacementAudits
 from pipeline.placements.device_holdings import KEPT_AFTER_END
-from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, decode_input
+from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, RefusedAgain, decode_input
 from pipeline.placements.occupancy_queries import StoredPlacement
 from pipeline.placements.occupancy_state import OccupancyState
+from pipeline.placements.start_forecasts import MAX_FORECASTS, make_forecasts
 from pipeline.placements.subjects import (
     ObservedKey,
     PodKey,
@@ -39,7 +40,7 @@ from schemas.topics import FINDINGS
 logger = logging.getLogger(__name__)
 
 _MAX_LOADED: Final = 500
-"""Subjects per request to the index: a pod takes two searches, a node three."""
+"""Subjects per request to the index: a pod and a node take three searches each."""
 _MAX_REPORTED: Final = 100_000
 """Limit of finding ids that are remembered as reported; the index answers for others."""
 
@@ -86,6 +87,7 @@ class BatchWriter:
         # again.
         while inputs:
             await self._load({get_subject(decoded.event) for decoded in inputs})
+            inputs = await self._with_forecasts(inputs, now)
             documents: dict[tuple[str, str], Document] = {}
             for item, record in inputs:
                 for document in self._state.apply(item, now, record):
@@ -123,6 +125,20 @@ class BatchWriter:
         refusals = {bind.attempt_id: hits for bind, hits in zip(binds, answers, strict=True)}
         return [DecodedRecord(_with_reasons_of(decoded.event, refusals), decoded.record) for decoded in inputs]
 
+    async def _with_forecasts(
+        self, inputs: Sequence[DecodedRecord[PlacementInput]], now: datetime
+    ) -> list[DecodedRecord[PlacementInput]]:
+        """Add forecasts of the starts of some refused pods; the others have their turn at their next refusal."""
+        refusals = (decoded.event for decoded in inputs if isinstance(decoded.event, RefusedAgain))
+        due = islice((refusal for refusal in refusals if self._state.take_forecast_turn(refusal, now)), MAX_FORECASTS)
+        forecasts = await make_forecasts(list(due), self._index, self._state.holdings, now)
+        return [
+            DecodedRecord(decoded.event.model_copy(update={"forecast": forecast}), decoded.record)
+            if isinstance(decoded.event, RefusedAgain) and (forecast := forecasts.get(decoded.event.attempt_id))
+            else decoded
+            for decoded in inputs
+        ]
+
     async def _reject(self, record: Record, cause: str) -> None:
         self._dead_letter_log.note(record, cause)
         await self._topics.send([to_dead_letter(record, cause, datetime.now(UTC))])
@@ -140,11 +156,17 @@ class BatchWriter:
             searches += [
                 occupancy_queries.search_placements_of_pod(pod),
                 occupancy_queries.search_observations_of_pod(pod),
+                occupancy_queries.search_forecasts_of_pod(pod),
             ]
         answers = await self._index.search(searches) if searches else []
-        for pod, placements, observations in zip(pods, answers[::2], answers[1::2], strict=True):
+        for pod, placements, observations, forecasts in zip(
+            pods, answers[::3], answers[1::3], answers[2::3], strict=True
+        ):
             self._state.load_pod(
-                pod, occupancy_queries.decode_stored(placements), occupancy_queries.decode_observed(observations)
+                pod,
+                occupancy_queries.decode_stored(placements),
+                occupancy_queries.decode_observed(observations),
+                occupancy_queries.decode_forecasts(forecasts),
             )
         self._metrics.loaded.labels("pod").inc(len(pods))
 

@@ -9,6 +9,7 @@ from engine.summaries.node_history import NodeKey
 from engine.summaries.occupancy import DerivedPlacement
 from engine.summaries.overcommit import MIN_OVERLAP, Holding
 from pipeline.placements.subjects import PodKey
+from schemas.placements import PodPlacement
 
 KEPT_AFTER_END: Final = timedelta(hours=1)
 """Records may arrive this late and still be compared with a placement that has ended."""
@@ -54,6 +55,15 @@ class DeviceHoldings:
                 # The same holdings are put again when a pod is loaded; only new or changed ones need a check.
                 if holding not in before:
                     self._mark_changed(device, holding.placement.started_at)
+
+    def list_present(self, node: NodeKey) -> list[PodPlacement]:
+        """List the placements that hold devices of a node now."""
+        by_id = {
+            holding.placement.id: holding.placement
+            for holdings in self._by_node.get(node, {}).values()
+            for holding in holdings.values()
+        }
+        return [placement for placement in by_id.values() if placement.ended_at is None]
 
     def note_node_change(self, node: NodeKey, happened_at: datetime) -> None:
         """Mark all held devices of the node to be checked: it registered other devices, or other totals, at that

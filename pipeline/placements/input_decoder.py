@@ -22,6 +22,7 @@ from schemas.events import (
     Request,
     Words,
 )
+from schemas.forecasts import StartForecast
 
 
 class BoundAttempt(AttemptEvent):
@@ -42,12 +43,20 @@ class BoundAttempt(AttemptEvent):
     """Code of the obstacle that kept the pod longest before this attempt, of the same attempts."""
 
 
-PlacementInput: TypeAlias = BoundAttempt | Observed
+class RefusedAgain(AttemptRepeated):
+    """A repeated refusal of a pod that waits for devices of nodes: a pod whose start may be forecast."""
+
+    forecast: StartForecast | None = None
+    """Forecast that is made when the refusal is read; no record has it."""
+
+
+PlacementInput: TypeAlias = BoundAttempt | RefusedAgain | Observed
 
 _MAX_AHEAD: Final = timedelta(days=1)
 _OBSERVED: Final = frozenset(kind.TYPE for kind in OBSERVATION_KINDS.values())
 _NO_BIND: Final = b'"bind":null'
 """Bytes of the empty field: inside a text of the JSON its quotes would be escaped."""
+_WAITS_FOR_DEVICES: Final = b'"layer":"nodes"'
 
 
 def decode_input(
@@ -58,7 +67,7 @@ def decode_input(
     kind = named.get("ce_type", b"").decode(errors="replace")
     # Only an attempt without a chosen node is published as a repetition, so no bind belongs to it.
     if kind == AttemptRepeated.TYPE:
-        return None
+        return _decode_refusal(value) if value and _WAITS_FOR_DEVICES in value else None
     if kind != AttemptSummarized.TYPE:
         event = decode(value, headers)
         return _reject_future(event, now) if kind in _OBSERVED else event if isinstance(event, Rejected) else None
@@ -69,6 +78,15 @@ def decode_input(
     if not named.get("ce_id", b"").endswith(b"/0") or _NO_BIND in value:
         return None
     return _reject_future(decode_value(BoundAttempt, value), now)
+
+
+def _decode_refusal(value: bytes) -> RefusedAgain | Rejected | None:
+    """Decode the refusal of a pod for which the nearest nodes lack a known number of devices; None for another."""
+    refusal = decode_value(RefusedAgain, value)
+    if isinstance(refusal, Rejected):
+        return refusal
+    is_counted = refusal.wait and refusal.wait.missing_devices and refusal.wait.nearest_nodes
+    return refusal if is_counted and refusal.pod.uid else None
 
 
 def _reject_future(item: Any, now: datetime) -> PlacementInput | Rejected:

@@ -12,14 +12,18 @@ from engine.summaries.node_history import NodeKey
 from engine.summaries.occupancy import DerivedPlacement
 from engine.summaries.overcommit import Holding
 from engine.summaries.pod_facts import BindFact, Fact, LayerMark, PodSighting
-from pipeline.placements.input_decoder import BoundAttempt
+from pipeline.placements.input_decoder import BoundAttempt, RefusedAgain
 from pipeline.placements.observation_dedup import REMEMBERED, ObservationDigest
 from pipeline.placements.subjects import ObservedKey, PodKey, SchedulerKey
 from pipeline.sinks.msearch import Search, search_page, select_indices, sort_by_time
 from schemas.codec.records import Rejected, format_rfc3339
+from schemas.documents.forecasts import FORECAST_KIND, match_pods_before, read_forecast
 from schemas.documents.observations import OBSERVATION_KINDS, Observed, read_observation
 from schemas.documents.placements import read_placement
-from schemas.indices import ATTEMPTS, FINDINGS, NOT_ENDED, OBSERVATIONS, OCCUPANCY
+from schemas.events import PodWait
+from schemas.forecasts import StartForecast
+from schemas.indices import ATTEMPTS, FINDINGS, NOT_ENDED, OBSERVATIONS, OCCUPANCY, POD_STATES
+from schemas.placements import PodPlacement
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +35,10 @@ PLACEMENT_TIEBREAKERS: Final = ("cluster", "namespace", "pod")
 _MAX_SCHEDULERS: Final = 4
 """Maximum number of schedulers that report one node: each has observations of its own."""
 _MAX_EPISODES: Final = 100
+MAX_HOLDS: Final = 1_000
+"""Number of the latest holds of a namespace that a forecast is made from."""
+_MAX_FORECASTS: Final = 32
+"""Number of the latest forecasts that are read of the pods of one name."""
 _NODE_KINDS: Final = [kind for kind in OBSERVATION_KINDS if kind.startswith("node")]
 
 
@@ -93,6 +101,42 @@ def search_placements_of_pod(pod: PodKey) -> Search:
 def search_observations_of_pod(pod: PodKey) -> Search:
     terms = _match_all({"kind": "pod-observed"}, *_list_pod_terms(pod))
     return select_indices(OBSERVATIONS.alias), _search_observations(terms, REMEMBERED)
+
+
+def search_forecasts_of_pod(pod: PodKey) -> Search:
+    terms = _match_all({"kind": FORECAST_KIND}, *_list_pod_terms(pod))
+    return select_indices(OBSERVATIONS.alias), _search_observations(terms, _MAX_FORECASTS)
+
+
+def decode_forecasts(hits: Iterable[dict[str, Any]]) -> list[StartForecast]:
+    forecasts = (read_forecast(hit["_source"]) for hit in hits)
+    return [forecast for forecast in forecasts if not isinstance(forecast, Rejected)]
+
+
+def search_pods_before(refusal: RefusedAgain, wait: PodWait) -> Search:
+    """Search for two waiting pods that are not behind the refused one in the order; it is one of them."""
+    judged_at = refusal.first_judged_at or refusal.episode_started_at
+    query = match_pods_before(refusal.cluster, wait, refusal.description, judged_at)
+    return select_indices(POD_STATES.alias), {"query": query, "size": 2, "_source": ["pod_uid"]}
+
+
+def is_first(refusal: RefusedAgain, hits: Iterable[dict[str, Any]]) -> bool:
+    """Tell whether the refused pod is the only one of the search. Without it the index does not know the present."""
+    return [hit["_source"].get("pod_uid") for hit in hits] == [refusal.pod.uid]
+
+
+def search_ended_holds(cluster: str, namespace: str) -> Search:
+    """Search for the latest placements with devices of a namespace that have ended."""
+    fields = ["cluster", "namespace", "pod", "pod_uid", "node", "@timestamp", "ended_at", "ended_by", "allocations"]
+    filters = [{"term": {"cluster": cluster}}, {"term": {"namespace": namespace}}]
+    filters += [{"exists": {"field": name}} for name in ("devices", "ended_at")]
+    body = {"query": {"bool": {"filter": filters}}, "sort": [sort_by_time("desc")], "track_total_hits": False}
+    return select_indices(OCCUPANCY.alias), body | {"size": MAX_HOLDS, "_source": [*fields, "description"]}
+
+
+def decode_placements(hits: Iterable[dict[str, Any]]) -> list[PodPlacement]:
+    placements = (read_placement(hit["_id"], hit["_source"]) for hit in hits)
+    return [placement for placement in placements if not isinstance(placement, Rejected)]
 
 
 def _list_pod_terms(pod: PodKey) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from engine.summaries.occupancy import DerivedPlacement, Facts
 from engine.summaries.overcommit import Holding, find_overcommitments, list_totals
 from pipeline.placements import occupancy_queries
 from pipeline.placements.device_holdings import DeviceHoldings, derive_holdings
-from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, to_bind_fact
+from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, RefusedAgain, to_bind_fact
 from pipeline.placements.observation_dedup import ObservationDigest, RecentObservations, digest_of
 from pipeline.placements.occupancy_queries import StoredPlacement
 from pipeline.placements.subjects import (
@@ -34,6 +34,7 @@ from pipeline.placements.subjects import (
 )
 from pipeline.placements.waits import Waits
 from pipeline.sinks.bulk import Document, encode_source
+from schemas.documents.forecasts import build_forecast_document
 from schemas.documents.observations import Observed, build_observation_document, find_observation_kind
 from schemas.documents.placements import build_placement_document, read_placement
 from schemas.events import (
@@ -45,6 +46,7 @@ from schemas.events import (
     SchedulerObserved,
     WorkloadObserved,
 )
+from schemas.forecasts import StartForecast
 from schemas.ids import count_microseconds
 from schemas.indices import OBSERVATIONS, OCCUPANCY
 
@@ -96,9 +98,12 @@ class OccupancyState:
         key: PodKey,
         documents: Iterable[StoredPlacement],
         observations: Iterable[tuple[ObservationDigest, Observed]],
+        forecasts: Iterable[StartForecast] = (),
     ) -> None:
         """Take the pod as the index has it."""
         pod = PodState(Facts(key.cluster, key.namespace, key.name), RecentObservations())
+        for forecast in forecasts:
+            pod.facts.add_forecast(forecast)
         for digest, event in sorted(observations, key=lambda pair: pair[0]):
             pod.recent.remember(digest)
             # The process may have been killed after the observation and before the placement were written.
@@ -150,6 +155,8 @@ class OccupancyState:
             return self._apply_bind(item, now, origin)
         if isinstance(item, PodObserved):
             return self._apply_pod(item, now, origin)
+        if isinstance(item, RefusedAgain):
+            return self._apply_refusal(item, now, origin)
         if isinstance(item, WorkloadObserved | SchedulerObserved):
             return self._apply_observed(item, origin)
         return self._apply_node(item, origin)
@@ -166,6 +173,19 @@ class OccupancyState:
         is_change = self._pods[key].recent.add(ObservationDigest(event.observed_at, event.id, digest))
         documents = [make_observation_document(event, digest, origin)] if is_change else []
         return [*documents, *self._derive(key, now, origin, is_new=self._pods[key].learn(event))]
+
+    def _apply_refusal(self, item: RefusedAgain, now: datetime, origin: DocumentOrigin) -> list[Document]:
+        if item.forecast is None:
+            return []
+        key = to_pod_key(item.cluster, item.pod)
+        pod, forecast = self._pods[key], item.forecast
+        latest = pod.facts.list_forecasts(forecast.pod.uid)[-1:]
+        if latest and not forecast.differs_from(latest[0]):
+            return []
+        pod.facts.add_forecast(forecast)
+        json = encode_source(build_forecast_document(forecast))
+        document = Document(OBSERVATIONS.name(forecast.given_at), forecast.id, json, None, origin)
+        return [document, *self._derive(key, now, origin, is_new=True)]
 
     def _apply_observed(self, event: WorkloadObserved | SchedulerObserved, origin: DocumentOrigin) -> list[Document]:
         key, digest = to_observed_key(event), digest_of(event)
@@ -243,6 +263,14 @@ class OccupancyState:
             self._pods.popitem(last=False)
         while len(self._observed) > MAX_OBSERVED:
             self._observed.popitem(last=False)
+
+    def take_forecast_turn(self, refusal: RefusedAgain, now: datetime) -> bool:
+        """Tell whether a forecast is to be made for the pod, and note that it is tried. The pod must be in memory."""
+        pod = self._pods[to_pod_key(refusal.cluster, refusal.pod)]
+        if not pod.is_forecast_due(refusal, now):
+            return False
+        pod.forecast_tried_at = now
+        return True
 
     def list_nodes_to_load(self) -> list[NodeKey]:
         """List the nodes that ``find_overcommitments`` needs and that are not in memory."""

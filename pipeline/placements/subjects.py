@@ -1,6 +1,7 @@
 """Subjects of inputs (a pod, a node, a workload, a scheduler), and the state in memory of each. Pure."""
 
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeAlias
 
 from engine.diagnosis.waiting import derive_wait_without_attempt
@@ -8,7 +9,7 @@ from engine.summaries.layer_seconds import NODES
 from engine.summaries.node_history import NodeKey
 from engine.summaries.occupancy import Facts, to_sighting
 from engine.summaries.pod_facts import LayerMark
-from pipeline.placements.input_decoder import BoundAttempt, PlacementInput
+from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, RefusedAgain
 from pipeline.placements.observation_dedup import RecentObservations
 from schemas.codec.records import Rejected
 from schemas.events import NodeRegistered, PodObserved, PodRef, SchedulerObserved, WorkloadObserved
@@ -17,6 +18,14 @@ from schemas.placements import PodPlacement
 _MAX_REGISTRATIONS: Final = 8
 """Registrations of one node that differ in their devices. Older ones matter only to pods that held a device through
 all of them."""
+
+
+FORECAST_WITHIN: Final = timedelta(minutes=1)
+"""Age of a refusal up to which a start is forecast: later the index knows what the forecast is about."""
+FORECAST_EVERY: Final = timedelta(minutes=2)
+"""Pause between two tries to forecast the start of one pod."""
+MAX_FORECASTS: Final = 16
+"""Limit of the forecasts for one pod, those without an interval included."""
 
 
 # No tuples: keys of different kinds must never be equal.
@@ -52,7 +61,7 @@ Subject: TypeAlias = PodKey | NodeKey | ObservedKey
 
 def get_subject(item: PlacementInput) -> Subject:
     match item:
-        case BoundAttempt() | PodObserved():
+        case BoundAttempt() | RefusedAgain() | PodObserved():
             return to_pod_key(item.cluster, item.pod)
         case WorkloadObserved() | SchedulerObserved():
             return to_observed_key(item)
@@ -99,6 +108,8 @@ class PodState:
     written: dict[DocumentKey, WrittenDocument] = field(default_factory=dict)
     measured: set[tuple[str, str]] = field(default_factory=set)
     """The waits that were counted: a placement's id, and ``placement`` or ``start``."""
+    forecast_tried_at: datetime | None = None
+    """Time at which a forecast of the start was tried last."""
     is_written: bool = False
     """True if the documents were compared with the facts since the pod was loaded. An earlier run may have been killed
     between two writes."""
@@ -111,11 +122,25 @@ class PodState:
         is_new = sighting is not None and self.facts.add(sighting)
         return self.facts.describe(event.pod.uid, event.description) or is_new
 
+    def is_forecast_due(self, refusal: RefusedAgain, now: datetime) -> bool:
+        """Tell whether a forecast is to be made: one with an interval for each obstacle of a pod's wait."""
+        forecasts = self.facts.list_forecasts(refusal.pod.uid)
+        code = refusal.wait.code if refusal.wait else ""
+        tried_at = self.forecast_tried_at
+        return (
+            now - refusal.started_at <= FORECAST_WITHIN
+            and (tried_at is None or now - tried_at >= FORECAST_EVERY)
+            and len(forecasts) < MAX_FORECASTS
+            and not any(forecast.obstacle == code and not forecast.missing for forecast in forecasts)
+        )
+
     def resume(self, document: PodPlacement | Rejected) -> None:
         """Take what a document has besides its facts: the pod's description, and the waits that were measured."""
         if isinstance(document, Rejected):
             return
         self.facts.describe(document.pod.uid, document.description)
+        for forecast in document.forecasts:
+            self.facts.add_forecast(forecast)
         waits = (("placement", document.placement_seconds), ("start", document.start_seconds))
         self.measured |= {(document.id, kind) for kind, seconds in waits if seconds is not None}
 

@@ -138,6 +138,30 @@ class LayerWait(Answer):
     waited_seconds: float
 
 
+class StartOutlook(Answer):
+    """Start of a waiting pod: its forecast, and the pods that come before it."""
+
+    sentence: InBothLanguages
+    earliest: str | None = Field(
+        description="A tenth of such pods starts before. Null unless the pod is the first in the order, the interval "
+        "has not passed, and at least 80 % of the latest 20 to 50 forecasts were right."
+    )
+    latest: str | None = Field(description="A tenth of such pods starts later; null as `earliest`.")
+    given_at: str | None = Field(description="Time of the latest forecast, shown or not; null where none was made.")
+    basis: Literal["", "workload", "shape"] = Field(
+        description="Recorded holds of the workloads of `after`, or of pods of their namespaces with as many devices "
+        "of the same models. Empty where no interval was found."
+    )
+    after: list[str] = Field(description="Pods, as NAMESPACE/NAME: the end of any is enough; at most 5.")
+    before: int = Field(
+        description="Waiting pods that want devices of the same models, with a higher priority, or with the same one "
+        "and created no later."
+    )
+    names_before: list[str] = Field(description="The first of them, as NAMESPACE/NAME; at most 5.")
+    right: int = Field(description="Forecasts of this cluster and basis that were right, of those that were judged.")
+    judged: int = Field(description="Latest forecasts that the pods' starts have judged; at most 50.")
+
+
 class Diagnosis(Answer):
     """Diagnosis of a waiting pod."""
 
@@ -172,6 +196,11 @@ class Diagnosis(Answer):
         None,
         description="The smallest set of constraints that together keep the pod from every node (memory, cores, count, "
         "type, …): without any one of them it would fit somewhere. Null where that was not computed.",
+    )
+    start: StartOutlook | None = Field(
+        None,
+        description="Its start, and the pods that come before it. Null where it does not wait for devices of nodes, "
+        "and where neither a forecast nor a pod before it is known.",
     )
     layer: Layer | None = Field(
         None, description="Layer of the main obstacle, in which the pod waits now; null where it does not wait."

@@ -7,5 +7,6 @@ A document has two halves: fields to search by, and the event itself, stored who
 ``trends``        the counts of a minute
 ``placements``    where a pod was, from when to when
 ``observations``  observed states of pods, nodes, workloads and schedulers
+``forecasts``     forecasts of starts
 ``pod_states``    the latest state of a pod: does it wait, since when, for what
 """

@@ -45,9 +45,19 @@ def build_placement_document(placement: PodPlacement, facts: dict[str, Any]) -> 
         "placement_seconds": placement.placement_seconds,
         "start_seconds": placement.start_seconds,
         **{f"{layer}_wait_seconds": placement.layer_seconds.get(layer) for layer in LAYERS},
+        **_build_forecast_fields(placement),
         "known": facts,
         "text": " ".join(word for word in words if word),
     }
+
+
+def _build_forecast_fields(placement: PodPlacement) -> dict[str, Any]:
+    """Build the fields of forecasts of its start, with how many of them the start has judged, and found right."""
+    if not placement.forecasts:
+        return {}
+    verdicts = [forecast.judge(placement.started_at) for forecast in placement.forecasts]
+    judged = [is_right for is_right in verdicts if is_right is not None]
+    return {"forecasts": placement.forecasts, "forecasts_judged": len(judged), "forecasts_right": sum(judged)}
 
 
 def _format_moment(moment: datetime | None) -> str | None:
@@ -58,7 +68,7 @@ def read_placement(document_id: str, document: dict[str, Any]) -> PodPlacement |
     """Read the placement of a document of the occupancy index (its ``_id`` and ``_source``)."""
     names = (
         "cluster", "ended_at", "ended_by", "scheduler", "attempt_id", "node", "phase", "allocations", "description",
-        "first_judged_at", "judged_at", "bound_at", "running_at", "waited_for", "obstacle",
+        "first_judged_at", "judged_at", "bound_at", "running_at", "waited_for", "obstacle", "forecasts",
     )  # fmt: skip
     fields = {name: document[name] for name in names if document.get(name) is not None}
     pod = {"namespace": document.get("namespace"), "name": document.get("pod"), "uid": document.get("pod_uid") or ""}

@@ -55,6 +55,7 @@ def derive_state_after_attempt(event: AttemptSummarized | AttemptRepeated) -> Po
         "created_at": format_rfc3339(description.created_at) if description and description.created_at else None,
         "first_judged_at": format_rfc3339(first),
         "attempts": event.attempts or None,
+        "priority": description.priority if description else None,
         **(_wait_fields(event.wait, first) if event.wait else {}),
     }
     version = derive_attempt_version(count_microseconds(event.started_at), event.status)

@@ -27,7 +27,7 @@ from tests.support.harness.pipeline_process import Pipeline
 from tests.support.waiting import eventually
 
 ROOT: Final = Path(__file__).parents[3]
-FORMER: Final = "f4c5e0e44bc3dedd281eb146e394043b493e0180"
+FORMER: Final = "ba569765c0caa921f87e69c1aff9b814176ddfd5"
 """The last commit of the mapping version before this one; once there are releases, the one before."""
 BEGAN: Final = datetime(2026, 4, 1, 12, tzinfo=UTC)
 NAMESPACE, POD = "rolled-back", "waiting"

@@ -7,6 +7,7 @@ import orjson
 import pytest
 
 from schemas.codec.records import Rejected, encode, encode_value
+from schemas.documents.forecasts import build_forecast_document
 from schemas.documents.observations import Observed, build_observation_document, read_observation
 from schemas.documents.placements import build_placement_document, read_placement
 from schemas.events import (
@@ -24,6 +25,7 @@ from schemas.events import (
     SchedulerObserved,
     WorkloadObserved,
 )
+from schemas.forecasts import StartForecast
 from schemas.indices import OBSERVATIONS, OCCUPANCY
 from schemas.placements import PodPlacement
 from tests.support.builders.events import STARTED
@@ -80,6 +82,10 @@ TIMES = {
     "bound_at": STARTED,
     "running_at": STARTED + timedelta(seconds=30),
 }
+FORECAST = StartForecast(
+    cluster="default", pod=POD, given_at=STARTED - timedelta(hours=1), obstacle="CardInsufficientMemory", basis="shape",
+    after=["llm/train-0"], earliest=STARTED - timedelta(minutes=1), latest=STARTED + timedelta(minutes=1),
+)  # fmt: skip
 ENDED = {"ended_at": STARTED + timedelta(hours=1), "ended_by": "Succeeded", "phase": "Succeeded"}
 
 
@@ -166,10 +172,11 @@ def test_documents_of_observations_say_what_they_are_found_by() -> None:
 
 
 def test_every_field_is_declared_in_the_strict_mappings() -> None:
-    assert set(build_placement_document(a_placement(description=DESCRIPTION), {})) == set(OCCUPANCY.properties)
-    assert {name for event in OBSERVED for name in build_observation_document(event, "")} == set(
-        OBSERVATIONS.properties
-    )
+    placement = a_placement(description=DESCRIPTION, forecasts=[FORECAST])
+    assert set(build_placement_document(placement, {})) == set(OCCUPANCY.properties)
+    observed = {name for event in OBSERVED for name in build_observation_document(event, "")}
+    assert observed == set(OBSERVATIONS.properties)
+    assert set(build_forecast_document(FORECAST)) <= observed
 
 
 def test_a_document_of_no_known_kind_is_rejected_with_its_place() -> None:

@@ -64,6 +64,10 @@ def test_a_diagnosis_names_what_together_excludes_every_node() -> None:
     assert lines[:2] == ["S. (state: refused, reason: X)", "B."]
     assert lines[-1] == f"{together}what other pods hold and the memory it asks for."
     assert "every node" not in describe_diagnosis(answer | {"excluded_by": None})
+    start = {"sentence": {"en": "No forecast of its start: 12 of 20."}}
+    assert (
+        describe_diagnosis(answer | {"excluded_by": None, "start": start}).splitlines()[-1] == start["sentence"]["en"]
+    )
 
 
 def test_one_of_a_kind_is_in_the_singular_and_an_end_has_the_words_of_page_and_terminal() -> None:

@@ -11,14 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.summaries.node_history import NodeKey
-from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, decode_input, to_bind_fact
+from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, RefusedAgain, decode_input, to_bind_fact
 from pipeline.placements.observation_dedup import REMEMBERED, ObservationDigest, RecentObservations
-from pipeline.placements.occupancy_queries import StoredPlacement, decode_observed
+from pipeline.placements.occupancy_queries import StoredPlacement, decode_forecasts, decode_observed
 from pipeline.placements.occupancy_state import OccupancyState
 from pipeline.placements.subjects import PodKey, SchedulerKey, WorkloadKey, get_subject
 from pipeline.sinks.bulk import Document
 from schemas.codec.chunking import split
 from schemas.codec.records import Rejected, encode
+from schemas.documents.forecasts import FORECAST_KIND
 from schemas.documents.placements import read_placement
 from schemas.events import (
     BindOutcome,
@@ -31,10 +32,12 @@ from schemas.events import (
     PodDescription,
     PodObserved,
     PodRef,
+    PodWait,
     SchedulerObserved,
     WorkloadObserved,
 )
 from schemas.events.schedulers import compute_settings_digest
+from schemas.forecasts import StartForecast
 from schemas.indices import OBSERVATIONS, OCCUPANCY
 from tests.support.builders.events import a_repetition, a_request, a_summary
 from tests.support.stress import count_examples
@@ -71,6 +74,35 @@ def bound(seconds: float, node: str = "node1", pod: PodRef | None = None, **fiel
     return BoundAttempt.model_validate(plain | fields)
 
 
+def a_forecast(seconds: float, pod: PodRef, missing: str = "") -> StartForecast:
+    """Build a forecast of a start 10 to 30 seconds later, or without an interval."""
+    interval = {} if missing else {"earliest": to_time(seconds + 10), "latest": to_time(seconds + 30)}
+    fields: dict[str, Any] = {
+        "missing": missing,
+        "basis": "" if missing else "shape",
+        "after": [],
+        "obstacle": "CardInsufficientMemory",
+    }
+    return StartForecast.model_validate(
+        {"cluster": "default", "pod": pod, "given_at": to_time(seconds), **fields, **interval}
+    )
+
+
+def a_repeated_refusal(seconds: float, pod: PodRef | None = None, missing: str = "") -> RefusedAgain:
+    """Build a refusal for which a forecast was made."""
+    pod = pod or a_pod()
+    plain = a_repetition(pod=pod, started_at=to_time(seconds), wait=a_wait()).model_dump()
+    return RefusedAgain.model_validate(plain | {"forecast": a_forecast(seconds, pod, missing)})
+
+
+def a_wait(**fields: Any) -> PodWait:
+    plain: dict[str, Any] = {
+        "code": "CardInsufficientMemory", "layer": "nodes", "devices": 1, "models": ["A100"], "pools": [],
+        "nearest_nodes": ["node1"], "reasons": {"CardInsufficientMemory": 1}, "missing_devices": 1,
+    }  # fmt: skip
+    return PodWait.model_validate(plain | fields)
+
+
 class Store:
     """An index in memory: it keeps the greatest version, and a document without one as it was first written."""
 
@@ -103,6 +135,7 @@ class Store:
                 subject,
                 self.search(OCCUPANCY.alias, **terms),
                 decode_observed(_to_hits(self.search(OBSERVATIONS.alias, **terms))),
+                decode_forecasts(_to_hits(self.search(OBSERVATIONS.alias, kind=FORECAST_KIND, **terms))),
             )
         elif isinstance(subject, WorkloadKey):
             hits = self.search(
@@ -370,6 +403,7 @@ INPUT = st.one_of(
         allocations=st.sampled_from([[], [CARRIED]]),
         started_at=st.sampled_from([None, to_time(3)]),
     ),
+    st.builds(a_repeated_refusal, SECONDS, st.sampled_from([a_pod(), a_pod(uid="u2")]), st.sampled_from(["", "order"])),
     st.builds(a_failure, SECONDS, st.sampled_from(["quota", "webhook"])),
     st.builds(observe_settings, SECONDS, st.sampled_from(["binpack", "spread"])),
     st.builds(a_registration, SECONDS, memory_mib=st.integers(1, 2)),
@@ -377,11 +411,11 @@ INPUT = st.one_of(
 
 
 def select_in_order(inputs: Sequence[PlacementInput]) -> list[PlacementInput]:
-    """Select the observations of each subject in the order of their times; binds anywhere."""
+    """Select the observations of each subject in the order of their times; attempts anywhere."""
     latest: dict[Any, datetime] = {}
     selected = []
     for item in inputs:
-        if not isinstance(item, BoundAttempt):
+        if not isinstance(item, BoundAttempt | RefusedAgain):
             if item.observed_at < latest.setdefault(get_subject(item), item.observed_at):
                 continue
             latest[get_subject(item)] = item.observed_at
@@ -511,6 +545,61 @@ def test_devices_of_a_bind_are_allocated_by_container_with_or_without_amounts() 
 
 def test_a_bind_to_another_node_than_the_chosen_one_has_no_known_devices() -> None:
     assert to_bind_fact(bound(0, chosen="node2")).held == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_read"),
+    [({}, True), ({"layer": "queue"}, False), ({"nearest_nodes": []}, False), ({"missing_devices": None}, False)],
+)
+def test_a_repeated_refusal_is_read_where_nodes_lack_a_known_number_of_devices(
+    fields: dict[str, Any], is_read: bool
+) -> None:
+    assert isinstance(encode_and_decode(a_repetition(wait=a_wait(**fields))), RefusedAgain) is is_read
+
+
+def list_forecasts(store: Store) -> list[tuple[int | None, int | None]]:
+    """List how many forecasts each placement judged, and found right."""
+    sources = [document.source for document in reversed(store.search(OCCUPANCY.alias))]
+    return [(source.get("forecasts_judged"), source.get("forecasts_right")) for source in sources]
+
+
+@pytest.mark.parametrize(("seconds", "right"), [(19, 0), (20, 1), (40, 1), (41, 0)])
+def test_the_start_of_a_pod_judges_its_forecast_also_after_a_restart(seconds: float, right: int) -> None:
+    store = take_inputs([a_repeated_refusal(10)])
+    assert list_forecasts(take_inputs([bound(seconds)], store)) == [(1, right)]
+    # Another process reads the placement, and what follows from its end.
+    assert list_forecasts(take_inputs([an_observation(50, "Succeeded")], store)) == [(1, right)]
+
+
+def test_a_forecast_without_an_interval_judges_nothing_and_another_pod_of_the_name_has_none() -> None:
+    store = take_inputs([a_repeated_refusal(10, missing="order"), bound(20)])
+    assert list_forecasts(store) == [(None, None)]
+    assert list_forecasts(take_inputs([a_repeated_refusal(0), bound(15, pod=a_pod(uid="u2"))])) == [(None, None)]
+
+
+def test_every_interval_is_judged_and_an_equal_cause_is_written_once() -> None:
+    store = take_inputs(
+        [a_repeated_refusal(0, missing="order"), a_repeated_refusal(1, missing="order"), a_repeated_refusal(2)]
+    )
+    assert len(store.search(OBSERVATIONS.alias, kind=FORECAST_KIND)) == 2
+    assert list_forecasts(take_inputs([bound(12)], store)) == [(1, 1)]
+
+
+def test_a_forecast_is_due_once_for_an_obstacle_and_not_long_after_the_refusal() -> None:
+    state, refusal = OccupancyState(), a_repeated_refusal(0)
+    take_inputs([an_observation(0, "Pending", "")], None, state)
+    times = (0, 30, 120, 121)
+    assert [state.take_forecast_turn(a_repeated_refusal(time), to_time(time)) for time in times] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    assert not state.take_forecast_turn(a_repeated_refusal(400), to_time(461))
+    take_inputs([refusal], None, state)
+    assert not state.take_forecast_turn(a_repeated_refusal(600), to_time(600))
+    other = a_repeated_refusal(600).model_copy(update={"wait": a_wait(code="CardComputeUnitsExhausted")})
+    assert state.take_forecast_turn(other, to_time(600))
 
 
 def test_what_happens_far_in_the_future_is_rejected_with_its_time() -> None:
