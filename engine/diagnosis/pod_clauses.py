@@ -37,6 +37,8 @@ _OF_AMOUNTS: Final = frozenset(
 
 _UNREADY: Final = "DeviceShareUnready"
 """Obstacle of nodes whose devices Volcano does not know."""
+_HELD: Final = "ResourceInUse"
+"""Obstacle of nodes whose pods hold what the pod needs."""
 _COUNTED: Final = "InsufficientResource"
 """Obstacle of nodes that a scheduler counted and that the judge lets the pod alone have."""
 
@@ -52,6 +54,8 @@ def add_pod_clauses(obstacle: FoundObstacle, facts: DiagnosisFacts) -> FoundObst
     words: dict[str, Word] = {}
     if obstacle.code == _UNREADY and (nodes := _list_unregistered(facts)):
         words["unregistered"] = shorten_list(nodes)
+    if obstacle.code == _HELD and get_text(pod.spec or {}, "preemptionPolicy") == "Never":
+        words["never_preempts"] = "preemptionPolicy: Never"
     if obstacle.code in _BY_WEBHOOK and (names := list(_iterate_privileged(pod.spec or {}))):
         words["privileged"] = shorten_list(names)
     elif obstacle.code in _BY_WEBHOOK and (gap := explain_missing_call(facts, OF_HAMI, "HAMi")):

@@ -19,6 +19,7 @@ _YAML_START: Final = re.compile(rb"\A(?:[ \t]*(?:#[^\n]*)?\r?\n)*(?:---|%YAML|- 
 """The first line of YAML that is no comment."""
 _FENCED: Final = re.compile(rb"^```[^\n]*\n(.*?)(?:^```[ \t]*\r?$|\Z)", re.MULTILINE | re.DOTALL)
 _JSON: Final = re.compile(rb"\A\s*[\[{]")
+_BETWEEN: Final = re.compile(r"\s*(?:---\s*)*")
 _JSON_KIND: Final = re.compile(rb'"(?:apiVersion|kind)"\s*:\s*"')
 _JSON_EVENT: Final = re.compile(rb'"(?:involvedObject|regarding)"\s*:\s*\{')
 """Field of an event, also inside of what an exporter or a store of logs puts around it."""
@@ -117,8 +118,9 @@ def _parse_several(text: str) -> Iterator[Any]:
     while position < len(text):
         document, position = decoder.raw_decode(text, position)
         yield document
-        while position < len(text) and text[position].isspace():
-            position += 1
+        # JSON is YAML too, whose mark may stand between the documents.
+        if between := _BETWEEN.match(text, position):
+            position = between.end()
 
 
 def _parse_yaml(text: bytes) -> Iterator[Any]:

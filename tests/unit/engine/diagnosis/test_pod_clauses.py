@@ -39,3 +39,17 @@ def test_an_amount_as_annotation_counts_for_nothing(key: str, code: str, is_name
     assert obstacle.clauses == (["annotated"] if is_named else ())
     if is_named:
         assert str(key) in str(obstacle.words["annotated"])
+
+
+@pytest.mark.parametrize(
+    ("policy", "code", "is_named"),
+    [
+        ("Never", "ResourceInUse", True),
+        ("PreemptLowerPriority", "ResourceInUse", False),
+        ("Never", "TaintNotTolerated", False),
+    ],
+)
+def test_a_pod_that_never_preempts_waits_for_the_ends_of_others(policy: str, code: str, is_named: bool) -> None:
+    pod = PodOnCluster(Evidence("pod", "p"), spec={"preemptionPolicy": policy})
+    obstacle = add_pod_clauses(FoundObstacle(code), DiagnosisFacts("default", "lab", "job-0", NOW, pod=pod))
+    assert obstacle.clauses == (["never_preempts"] if is_named else ())

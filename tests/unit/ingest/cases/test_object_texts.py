@@ -15,6 +15,7 @@ POD = b'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}'
         b"\xef\xbb\xbf" + POD,
         b"[" + POD + b"]",
         POD + b"\n" + POD,
+        POD + b"\n---\n" + POD + b"\n---\n",
         b'{"apiVersion": "v1", "items": [' + POD + b'], "kind": "List"}',
         b"apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n",
         b"# a comment\n\n---\napiVersion: v1\nkind: Pod\n",
