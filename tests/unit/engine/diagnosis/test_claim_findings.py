@@ -4,7 +4,10 @@ import re
 
 import pytest
 
-from engine.claims.findings import STATEMENTS
+from engine.claims.cel.parts import FailedPart
+from engine.claims.cel.selector import Truth
+from engine.claims.findings import STATEMENTS, DeviceFinding, SelectorFailure
+from engine.claims.judgement import DeviceReason
 from engine.diagnosis.claim_devices import collect_request_devices
 from engine.diagnosis.claim_findings import STATEMENTS_IN_CHINESE, write_finding
 from engine.diagnosis.outcome import DeviceExample
@@ -109,3 +112,25 @@ def test_every_statement_is_in_both_languages() -> None:
 def test_a_statement_has_the_same_values_in_both_languages(code: str) -> None:
     values = re.compile(r"\{\w+\}")
     assert sorted(values.findall(STATEMENTS[code])) == sorted(values.findall(STATEMENTS_IN_CHINESE[code]))
+
+
+@pytest.mark.parametrize(
+    ("part", "chinese"),
+    [
+        (FailedPart("m >= q", "memory", "40Gi", ">=", "80Gi"), "memory 为 40Gi，要求至少 80Gi"),
+        (FailedPart("has(model)", "model", "is not set"), "model 未设置：has(model) 不成立"),
+        (FailedPart("!has(model)", "model", "is set"), "model 已设置：!has(model) 不成立"),
+        (FailedPart("healthy", "healthy", "false"), "healthy 为 false"),
+        (FailedPart("!shared", "shared", "true"), "shared 为 true"),
+        (FailedPart("f(model)", "model", "A100"), "model 为 A100：f(model) 不成立"),
+        (FailedPart("1 == 2"), "1 == 2 不成立"),
+        (
+            FailedPart("a || b", alternatives=(FailedPart("a", "a", "false"), FailedPart("b", "b", "false"))),
+            "a 为 false；或 b 为 false",
+        ),
+    ],
+)
+def test_each_form_of_a_failed_part_has_its_chinese_text(part: FailedPart, chinese: str) -> None:
+    failure = SelectorFailure("claim ml/c: selector #1", part.text, (part,), truth=Truth.FALSE)
+    text = write_finding(DeviceFinding(next(iter(DeviceReason)), "as the selector says", failure)).zh
+    assert text == f"声明 ml/c 的选择器 #1：{chinese}"

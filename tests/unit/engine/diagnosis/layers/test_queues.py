@@ -172,3 +172,21 @@ def test_a_cluster_that_is_overused_is_not_blamed_on_the_queues_own_capability()
     assert get_code(diagnosis) == "GroupNotEnqueued"
     assert "ask for more than the cluster has: 14 of 16 are in use, and the group asks for 8" in diagnosis.sentence.en
     assert "capability" not in diagnosis.sentence.en
+
+
+@pytest.mark.parametrize(
+    ("requests", "named"),
+    [
+        # ElasticQuota refuses what is above the limit: 9 and 3 of 12 are as much as it allows.
+        ("nvidia.com/gpu:3 cpu:5", "cpu"),
+        ("nvidia.com/gpu:4 cpu:5", "nvidia.com/gpu"),
+        ("nvidia.com/gpu:3 cpu:2", "?"),
+    ],
+)
+def test_a_quota_that_names_no_resource_is_exceeded_where_the_sum_is_above_its_limit(requests: str, named: str) -> None:
+    diagnosis = refuse(
+        "0/7 nodes are available: Insufficient quotas, quotaName: vision, runtime: map[nvidia.com/gpu:12 cpu:6], "
+        f"used: map[nvidia.com/gpu:9 cpu:4], pod's request: map[{requests}], exceedDimensions: []."
+    )
+    assert get_code(diagnosis) == "QueueFull"
+    assert f"leaves too little {named} for it" in diagnosis.sentence.en
