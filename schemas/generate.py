@@ -98,7 +98,7 @@ _REASON_PAGES: Final = (
     ),
 )
 _SCOPES: Final[Mapping[Scope, Mapping[str, str]]] = {
-    "device": {"en": "Devices, counted as `X/Y Code`", "zh": "按卡统计：`X/Y Code`"},
+    "device": {"en": "Devices, counted as `X/Y Code`", "zh": "按设备统计：`X/Y Code`"},
     "claim": {
         "en": "Devices of resource claims, counted as `X/Y Code`",
         "zh": "资源声明的设备，按设备统计：`X/Y Code`",

@@ -148,5 +148,5 @@ def _to_end_edit(uid: str, use: PodUse) -> Edit:
         uid,
         f"{memory_mib:,} MiB and {cores} % cores on {devices} of {use.node}",
         "",
-        before_zh=f"{use.node} 上 {count} 块设备的 {memory_mib:,} MiB 显存和 {cores} % 算力",
+        before_zh=f"{use.node} 上 {count} 个设备的 {memory_mib:,} MiB 显存和 {cores} % 算力",
     )

@@ -104,7 +104,7 @@ test('the same in Chinese', async () => {
   serve();
   await i18next.changeLanguage('zh');
   show(POD);
-  await screen.findByText(/9 个节点中有 5 个显存不足：5 块卡每块申请 3,000 MiB。$/);
+  await screen.findByText(/9 个节点中有 5 个显存不足：5 个设备每个申请 3,000 MiB。$/);
   await screen.findByText('需要作何修改');
 });
 

@@ -25,7 +25,7 @@ scope = "device"
 en.meaning = "The device is hotter than it may be."
 en.likely_cause = "Its node reports a temperature above the limit."
 en.remedy = "Look at the fans of the node: `nvidia-smi`."
-zh.meaning = "这块卡的温度过高。"
+zh.meaning = "这个设备的温度过高。"
 zh.likely_cause = "节点上报的温度超过上限。"
 zh.remedy = "检查节点的风扇：`nvidia-smi`。"
 

@@ -121,7 +121,7 @@ def test_a_span_of_a_filter_is_in_words_and_a_time_is_none() -> None:
 def test_no_line_ends_between_a_number_and_its_unit() -> None:
     text = "Of 5 devices 30 % and 2,360 MiB; run `sleep 5 s`, for 12 min"
     assert format_code(text) == "Of 5 devices 30\u00a0% and 2,360\u00a0MiB; run <code>sleep 5 s</code>, for 12\u00a0min"
-    assert format_code("共 5 块卡，还差1块") == "共\x205\u00a0块卡，还差1\u2060块"
+    assert format_code("共 5 个设备，还差1块") == "共\x205\u00a0个设备，还差1\u2060块"
     # A name is not a unit.
     assert format_code("node 3 h-one") == "node 3 h-one"
 

@@ -144,7 +144,7 @@ def test_without_the_devices_the_sentence_has_the_counts_alone_and_names_what_is
     diagnosis = diagnose(facts)
     assert diagnosis.sentence.en == "1 of 2 nodes lacks memory: 60,000 MiB asked."
     assert [unknown.subject for step in diagnosis.steps for unknown in step.not_known] == ["devices"]
-    assert diagnosis.not_known[0].text.zh == "未知：全部被拒绝的卡上还剩多少资源。OpenSearch 没有响应。"
+    assert diagnosis.not_known[0].text.zh == "未知：全部被拒绝的设备上还剩多少资源。OpenSearch 没有响应。"
 
 
 def test_every_recorded_call_gets_an_answer_in_both_languages() -> None:

@@ -82,4 +82,4 @@ def test_a_share_of_a_device_is_asked_of_kai_by_its_annotations(scheduler: str, 
     written = write_for_kai(InBothLanguages(en=reason.en.remedy, zh=reason.zh.remedy))
     # As KAI documents the annotations: MiB of a device, and its part.
     assert written.en.startswith("Lower `gpu-memory` (MiB a device) or `gpu-fraction`, ")
-    assert "`gpu-memory`（每卡 MiB）或 `gpu-fraction`" in written.zh
+    assert "`gpu-memory`（每个设备 MiB）或 `gpu-fraction`" in written.zh

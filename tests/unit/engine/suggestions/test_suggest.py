@@ -44,7 +44,7 @@ def test_less_memory_is_what_the_emptiest_device_has_free() -> None:
     ends = objects.list_suggestions()[1]
     assert (
         write_sentence(ends, ends.edits).zh
-        == "等待 u 结束，它占用 n0 上 1 块设备的 14,576 MiB 显存和 10 % 算力：之后可调度到 n0。"
+        == "等待 u 结束，它占用 n0 上 1 个设备的 14,576 MiB 显存和 10 % 算力：之后可调度到 n0。"
     )
 
 
