@@ -3,14 +3,18 @@
 from datetime import timedelta
 from typing import Any
 
+import orjson
+
 from engine.summaries.answer import build_schedulerlog
 from engine.summaries.fold import summarize
 from engine.summaries.foreign_namespaces import KnownNamespaces
 from engine.summaries.messages import build_messages, list_messages
 from ingest.readers.kube import KubeEvents
 from pipeline.kube_events.event_object import make_event
+from runtime.kafka.record import RecordPosition
+from schemas.codec.records import EncodedRecord
 from schemas.events import AttemptEvent, AttemptSummarized, LockHolder, PodRef
-from schemas.topics import ATTEMPTS, DEVICE_VERDICTS, MESSAGES
+from schemas.topics import ATTEMPT_COUNTS, ATTEMPTS, DEVICE_VERDICTS, MESSAGES, POD_HISTORIES
 from tests.support.builders.api_server_objects import an_event, read
 from tests.support.builders.attempts import STARTED, a_bind, an_attempt
 from tests.support.fakes.topics import FakeTopics, Log, list_published
@@ -189,3 +193,48 @@ async def test_a_retry_is_a_repetition_before_and_after_the_cluster_reports_it()
         ("AttemptSummarized", 1), ("AttemptSummarized", 2), ("AttemptRepeated", 1), ("AttemptRepeated", 2),
     ]  # fmt: skip
     assert len({attempt.episode for attempt in list_published(topics).values()}) == 1
+
+
+class FormerTopics(FakeTopics):
+    """Topics as a worker writes them that counts no obstacle: mapping version 9 and before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_former = True
+
+    def _append(self, entry: EncodedRecord) -> RecordPosition:
+        if self.is_former and entry.topic == POD_HISTORIES.name and entry.value:
+            history = orjson.loads(entry.value)
+            assert remove_fields(history, "obstacle"), "the record has the obstacle that this version counts"
+            entry = entry._replace(value=orjson.dumps(history))
+        return super()._append(entry)
+
+
+def remove_fields(value: Any, name: str) -> int:
+    """Remove the fields of that name at any depth. Returns their number."""
+    if isinstance(value, list):
+        return sum(remove_fields(item, name) for item in value)
+    if not isinstance(value, dict):
+        return 0
+    return (value.pop(name, None) is not None) + sum(remove_fields(item, name) for item in value.values())
+
+
+def list_counted(contribution: Any) -> set[tuple[str, str]]:
+    return set(zip(contribution.dimension, contribution.value, strict=True))
+
+
+async def test_an_attempt_that_a_former_worker_counted_without_an_obstacle_is_taken_back_without_one() -> None:
+    topics, log = FormerTopics(), Log()
+    log.append(*report_by_scheduler())
+    async with a_worker(topics) as worker:
+        await worker.read(*log.records)
+    (first,) = topics.list_events(ATTEMPT_COUNTS.name)
+    topics.is_former = False
+    former, decisive = len(log.records), [pair for pair in list_counted(first.adds) if pair[0] == "obstacle"]
+    assert decisive == [("obstacle", "CardCordoned")]
+    log.append(*report_by_events(0.1))
+    async with a_worker(topics) as worker:
+        await worker.read(*log.records[former:])
+    _, second = topics.list_events(ATTEMPT_COUNTS.name)
+    assert list_counted(second.replaces) == list_counted(first.adds) - set(decisive)
+    assert list_counted(second.adds) == list_counted(first.adds)
