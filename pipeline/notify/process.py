@@ -32,6 +32,8 @@ _SILENCE_SECONDS: Final = 120.0
 """The watch of the API has a bookmark at least each minute."""
 _LINE_BYTES: Final = 16 * 1024**2
 _LONGEST_PAUSE: Final = timedelta(minutes=5)
+_SAVE_PAUSE: Final = timedelta(seconds=5)
+"""Time after which a memory that could not be saved is saved again."""
 _INITIAL_END: Final = "k8s.io/initial-events-end"
 _STARTED: Final = ("placed", "placed with devices", "ended")
 _WITHOUT_POD: Final = ("", "missing", "not known")
@@ -81,6 +83,8 @@ class Notifier:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     waits: WorkloadObstacles = field(default_factory=WorkloadObstacles)
     due: dict[SubscribedWorkload, _Due] = field(default_factory=dict)
+    next_save: datetime | None = None
+    """Time before which the memory is not saved again, after a failure."""
     api_wait: Backoff = field(default_factory=lambda: Backoff("schedulerlog's API", 30.0))
 
     async def run(self) -> None:
@@ -142,6 +146,22 @@ class Notifier:
     async def send_due(self) -> None:
         """Send the news that has lasted; what could not be sent is due again later."""
         now = self.clock()
+        try:
+            await self._send_all_due(now)
+        finally:
+            # Also when the process ends amid the messages: those that were sent are not sent again.
+            await self._save_memory(now)
+
+    async def _save_memory(self, now: datetime) -> None:
+        if self.next_save and now < self.next_save:
+            return
+        try:
+            await self.memory.save()
+        except (KubeApiError, aiohttp.ClientError, OSError, TimeoutError) as error:
+            logger.warning("what was sent could not be saved yet: %s", error)
+            self.next_save = now + _SAVE_PAUSE
+
+    async def _send_all_due(self, now: datetime) -> None:
         for key in [key for key, due in self.due.items() if due.moment <= now]:
             due = self.due.pop(key)
             try:
@@ -171,7 +191,7 @@ class Notifier:
             note = Sent(wait.code, last.number + 1 if last else 1, since, wait.pod)
             message = self._build_message(key, "waits", wait, note, name, now, diagnosis)
             if await self._deliver(name, target, message):
-                await self.memory.put(key, name, note)
+                self.memory.put(key, name, note)
             else:
                 is_done = False
         return is_done
@@ -182,7 +202,7 @@ class Notifier:
         diagnosis = await self._diagnose(key, pod)
         state = diagnosis.get("state", "")
         if state in _WITHOUT_POD:
-            await self.memory.forget(key)
+            self.memory.forget(key)
             return True
         if state not in _STARTED:
             # Its bind has no result yet, or the list lags behind.
@@ -194,7 +214,7 @@ class Notifier:
             wait = DecisiveWait("", pod, 0, {}, last.since)
             message = self._build_message(key, "started", wait, note, name, now, diagnosis)
             if target is None or await self._deliver(name, target, message):
-                await self.memory.forget(key, name)
+                self.memory.forget(key, name)
             else:
                 is_done = False
         return is_done

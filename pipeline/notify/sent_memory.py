@@ -37,6 +37,8 @@ class SentStore(Protocol):
 @dataclass(slots=True)
 class SentMemory:
     store: SentStore
+    is_changed: bool = False
+    """True while the store lacks something."""
     _sent: dict[SubscribedWorkload, dict[str, Sent]] = field(default_factory=dict)
 
     async def load(self) -> None:
@@ -53,23 +55,27 @@ class SentMemory:
     def get_sent(self, key: SubscribedWorkload) -> Mapping[str, Sent]:
         return self._sent.get(key, {})
 
-    async def put(self, key: SubscribedWorkload, target: str, sent: Sent) -> None:
-        """Remember a message. Raises as the store."""
+    def put(self, key: SubscribedWorkload, target: str, sent: Sent) -> None:
+        """Remember a message."""
         self._sent[key] = {**self._sent.pop(key, {}), target: sent}
         while len(self._sent) > MAX_WORKLOADS:
             del self._sent[next(iter(self._sent))]
-        await self._save()
+        self.is_changed = True
 
-    async def forget(self, key: SubscribedWorkload, target: str | None = None) -> None:
-        """Forget a workload whose wait has ended, for one target or for all. Raises as the store."""
+    def forget(self, key: SubscribedWorkload, target: str | None = None) -> None:
+        """Forget a workload whose wait has ended, for one target or for all."""
         left = {name: sent for name, sent in self._sent.pop(key, {}).items() if target not in (None, name)}
         if left:
             self._sent[key] = left
-        await self._save()
+        self.is_changed = True
 
-    async def _save(self) -> None:
+    async def save(self) -> None:
+        """Save the memory, if it has changed: as a whole, so once for many messages. Raises as the store."""
+        if not self.is_changed:
+            return
         rows = [[*key, {name: list(sent) for name, sent in targets.items()}] for key, targets in self._sent.items()]
         await self.store.save(orjson.dumps(rows))
+        self.is_changed = False
 
 
 class WriteObjects(Protocol):

@@ -159,6 +159,41 @@ async def test_a_changed_obstacle_and_the_start_are_sent_once_also_over_a_restar
         assert len(receiver.texts) == 3
 
 
+class CountingStore:
+    """Store of the memory that counts how often it is written, and can fail."""
+
+    def __init__(self) -> None:
+        self.saves, self.failures, self.content = 0, 0, b""
+
+    async def load(self) -> bytes:
+        return self.content
+
+    async def save(self, content: bytes) -> None:
+        self.saves += 1
+        if self.failures:
+            self.failures -= 1
+            raise KubeApiError(503, "etcd is away")
+        self.content = content
+
+
+@pytest.mark.parametrize("failures", [0, 1])
+async def test_messages_of_one_moment_are_remembered_by_one_write_which_is_tried_again(
+    caller: Caller, tmp_path: Path, failures: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.notify.process._SAVE_PAUSE", timedelta(milliseconds=100))
+    store = CountingStore()
+    store.failures = failures
+    async with serving_api(caller) as url, receiving() as receiver:
+        targets = {name: a_webhook(tmp_path, receiver) for name in ("team", "people", "lead")}
+        async with notifying(url, subscribe("team,people,lead"), tmp_path, targets) as notifier:
+            notifier.memory.store = store
+            await eventually_async(lambda: store.saves == 1 + failures)
+            await settle_for()
+    assert len(receiver.texts) == len(targets)
+    assert store.saves == 1 + failures
+    assert all(f'"{name}"'.encode() in store.content for name in targets)
+
+
 async def test_pods_of_one_workload_are_one_message(caller: Caller, tmp_path: Path) -> None:
     for number in range(1, 5):
         judge(caller, 10 + number, "CardInsufficientMemory", f"train-{number}")
@@ -277,13 +312,15 @@ async def test_what_was_sent_is_in_a_config_map_that_is_made_when_it_is_needed()
     store = ConfigMapStore(server, "schedulerlog", "schedulerlog-notify")
     memory, sent = SentMemory(store), Sent("A", 1, "2026-01-01T00:00:00Z", "train-0")
     await memory.load()
-    await memory.put(key, "team", sent)
-    await memory.put(key, "people", sent._replace(code="B"))
+    memory.put(key, "team", sent)
+    memory.put(key, "people", sent._replace(code="B"))
+    await memory.save()
     again = SentMemory(store)
     await again.load()
     assert again.get_sent(key) == {"team": sent, "people": sent._replace(code="B")}
-    await again.forget(key, "team")
-    await again.forget(key)
+    again.forget(key, "team")
+    again.forget(key)
+    await again.save()
     last = SentMemory(store)
     await last.load()
     assert last.list_keys() == []
