@@ -5,7 +5,7 @@ kube-scheduler refuses and binds the pods, controllers make the Deployment's, th
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +22,7 @@ from tests.support.control_plane.deployed import KUSTOMIZE, NAMESPACE, apply, bu
 from tests.support.control_plane.objects import MERGE_PATCH, annotate, create, created_nodes
 from tests.support.control_plane.rights import list_granted, read_requests
 from tests.support.control_plane.service_account import a_kubeconfig, write_token
+from tests.support.harness.api_process import Served
 from tests.support.harness.forked import Forked
 from tests.support.harness.watched_cluster import watched_api
 from tests.support.smtp_receiver import SmtpReceiver, receiving_mail
@@ -66,7 +67,7 @@ class Notifying:
 
 @contextmanager
 def notifying(cluster: ControlPlane, folder: Path, api_url: str) -> Iterator[Notifying]:
-    """The process with the rights of the rendered component, its targets, and one of it running."""
+    """The process with the rights of the rendered component, and its targets; it is not started yet."""
     objects = build(cluster, combine(folder / "overlay", KUSTOMIZE / "base", ["notify"]))
     with (
         emptied(cluster),
@@ -90,7 +91,6 @@ def notifying(cluster: ControlPlane, folder: Path, api_url: str) -> Iterator[Not
             f"--kubeconfig={a_kubeconfig(folder / 'account', cluster)}",
         ]  # fmt: skip
         running = Notifying(command, folder / "notify.log", webhook, bus, mail)
-        running.start()
         try:
             yield running
         finally:
@@ -108,6 +108,17 @@ def subscribe(client: httpx.Client, namespace: str) -> None:
     spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
     metadata = {"name": "web", "annotations": {ANNOTATION: "bus"}}
     create(client, f"/apis/apps/v1/namespaces/{namespace}/deployments", {"metadata": metadata, "spec": spec})
+
+
+def wait_for_obstacle(api: Served, pods: Callable[[], list[str]], count: int) -> None:
+    """Wait until kube-scheduler's reason for so many pods is known: before it, a slow machine has another obstacle."""
+
+    def list_known() -> list[str]:
+        answers = [api.get(f"/api/v1/namespaces/{name.replace('/', '/pods/')}/diagnosis") for name in pods()]
+        obstacles = [answer.json().get("obstacle") for answer in answers if answer.is_success]
+        return [obstacle["code"] for obstacle in obstacles if obstacle]
+
+    until(list_known, lambda codes: codes == ["ResourceNeverEnough"] * count)
 
 
 def patch(client: httpx.Client, path: str, change: dict[str, Any]) -> None:
@@ -135,7 +146,15 @@ def test_each_change_is_sent_once_to_who_annotated_also_by_a_process_that_was_ki
         watched_api(control_plane.kubeconfig, tmp_path) as api,
         notifying(control_plane, tmp_path, str(api.client.base_url).rstrip("/")) as notify,
     ):
+        pods = f"/api/v1/namespaces/{namespace}/pods"
+
+        def list_waiting() -> list[str]:
+            items = client.get(pods).json()["items"]
+            return [f"{namespace}/{pod['metadata']['name']}" for pod in items if not pod["spec"].get("nodeName")]
+
         subscribe(client, namespace)
+        wait_for_obstacle(api, list_waiting, 2)
+        notify.start()
         lone, web = f"{namespace}/Pod/lone", f"{namespace}/Deployment/web"
         waits = [f"{lone} waits"], ["waits ResourceNeverEnough"], [f"{web} waits", f"{lone} waits"]
         until(notify.read_texts, lambda texts: list(map(len, texts)) == [1, 1, 2])
@@ -156,7 +175,6 @@ def test_each_change_is_sent_once_to_who_annotated_also_by_a_process_that_was_ki
 
         notify.kill()
         patch(client, f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
-        pods = f"/api/v1/namespaces/{namespace}/pods"
         until(lambda: all(pod["spec"].get("nodeName") for pod in client.get(pods).json()["items"]))
         notify.start()
         until(notify.read_texts, lambda texts: list(map(len, texts)) == [3, 3, 6])
@@ -166,11 +184,12 @@ def test_each_change_is_sent_once_to_who_annotated_also_by_a_process_that_was_ki
         assert [text for text in texts[2] if "started" in text] == [f"{web} started", f"{lone} started"]
 
         notify.kill()
-        notify.start()
         # A later message shows that the process has read the list, and what it did not send again.
         other = {"metadata": {"name": "other", "annotations": {ANNOTATION: "hook"}}}
         large = {**CONTAINER, "resources": {"requests": {"cpu": "32"}}}
         create(client, pods, {**other, "spec": {"containers": [large]}})
+        wait_for_obstacle(api, list_waiting, 1)
+        notify.start()
         until(notify.read_texts, lambda texts: len(texts[0]) == 4)
         until(notify.read_texts, lambda texts: list(map(len, texts)) == [4, 3, 7])
     ids = [event["id"] for event in notify.bus.bodies]
