@@ -7,7 +7,14 @@ from typing import Any, Final
 
 from cli.doctor.findings import Fault, check_clock
 from cli.doctor.rights import INSTALLED, RIGHTS, Right
-from cli.doctor.schedulers import check_configuration, check_hami, find_configurations
+from cli.doctor.schedulers import (
+    check_configuration,
+    check_hami,
+    check_plugins,
+    check_releases,
+    check_webhooks,
+    find_configurations,
+)
 from cli.doctor.workloads import (
     check_config_maps,
     check_deployments,
@@ -27,9 +34,11 @@ MINIMUM: Final = 28
 """The oldest minor version 1.x whose API server has every kind that deploy/ uses."""
 OURS: Final = "app.kubernetes.io/part-of=schedulerlog"
 HAMI: Final = "app.kubernetes.io/component=hami-scheduler"
+PLUGIN: Final = "app.kubernetes.io/component=hami-device-plugin"
 _TAG: Final = re.compile(r":v?([^:/@]+)(?:@.*)?$")
 _SELF: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1"
+_WEBHOOKS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 
 
 async def check(load: LoadConfiguration, namespace: str) -> tuple[list[Fault], list[str]]:
@@ -164,8 +173,16 @@ class _Cluster:
         for config_map in (*maps, *others):
             for subject, configuration in find_configurations(config_map):
                 self._findings += check_configuration(subject, configuration)
-        for deployment in await self._list("/apis/apps/v1/deployments", "Deployments", labelSelector=HAMI) or ():
+        deployments = await self._list("/apis/apps/v1/deployments", "Deployments", labelSelector=HAMI) or []
+        for deployment in deployments:
             self._findings += check_hami(deployment)
+        if deployments:
+            plugins = await self._list("/apis/apps/v1/daemonsets", "DaemonSets", labelSelector=PLUGIN)
+            webhooks = await self._list(_WEBHOOKS, "webhooks")
+            self._findings += [*check_releases(deployments), *check_plugins(plugins or (), deployments)]
+            # Those that may not be listed are not missing.
+            if webhooks is not None:
+                self._findings += check_webhooks(webhooks, deployments)
 
     async def _list(self, path: str, what: str, **query: str) -> list[Json] | None:
         """List objects; None if this account may not list them."""

@@ -16,10 +16,13 @@ from runtime.settings.opensearch_connection import OpenSearchConnection
 from schemas.index_family import MAPPING_VERSION
 from schemas.indices import INDICES
 
-_Check = Callable[[Mapping[str, Any]], Iterable[Fault]]
+_Check = Callable[[Any], Iterable[Fault]]
+LARGEST_SHARD: Final = 50 * 10**9
+"""Bytes of a shard that is still moved and recovered in minutes (docs/sizing.md)."""
 MINIMUM: Final = 2
 _PARTS: Final = {
     "version": "/", "health": "/_cluster/health", "index templates": "/_index_template/schedulerlog-*",
+    "shards": "/_cat/indices/schedulerlog-*?format=json&bytes=b&h=index,pri,pri.store.size",
     "clock": "/_cluster/stats",
 }  # fmt: skip
 """Paths of the parts; a user may have the right to some of them only."""
@@ -50,6 +53,7 @@ async def check(connection: OpenSearchConnection) -> tuple[list[Fault], list[str
         "version": partial(_check_version, url),
         "health": partial(_check_health, url),
         "index templates": check_templates,
+        "shards": check_shards,
         # It is the last request: `sent_at` is its time.
         "clock": partial(_check_clock, url, sent_at),
     }
@@ -92,6 +96,18 @@ def check_templates(answer: Mapping[str, Any]) -> Iterator[Fault]:
         elif version != MAPPING_VERSION:
             problem = f"the index template has mapping version {version}, this program needs {MAPPING_VERSION}"
             yield Fault("opensearch", index.alias, problem, f"With the version that is to run, {PROVISION}.")
+
+
+def check_shards(rows: Iterable[Mapping[str, str | None]]) -> Iterator[Fault]:
+    """Check the answer to ``GET /_cat/indices``: the primary shards of each index. Pure."""
+    for row in rows:
+        # A closed index has no size there.
+        shards, size = int(row.get("pri") or 1), int(row.get("pri.store.size") or 0)
+        if size > shards * LARGEST_SHARD:
+            problem = f"a shard has {size / shards / 1e9:.0f} GB, more than {LARGEST_SHARD // 10**9}"
+            needed = -(-size // LARGEST_SHARD)
+            remedy = f"Set SCHEDULERLOG_INDEX_SHARDS to {needed}, for indices made later, and {PROVISION}."
+            yield Fault("opensearch", str(row["index"]), problem, remedy)
 
 
 def _describe_problem(error: Exception) -> tuple[str, str]:

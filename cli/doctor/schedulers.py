@@ -4,7 +4,7 @@ docs/switching-from-hami.md gives the reason for each.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -18,6 +18,9 @@ LAST_HAMI: Final = (2, 10)
 _KIND: Final = "KubeSchedulerConfiguration"
 _VERSION: Final = re.compile(r":v?(\d+)\.(\d+)")
 _LEVEL: Final = re.compile(r"--?v=?(\d+)")
+_EXTENDER: Final = "vgpu-scheduler-extender"
+_PLUGIN: Final = "device-plugin"
+_WEBHOOK: Final = "vgpu.hami.io"
 
 
 def find_configurations(configmap: JsonView) -> Iterator[tuple[str, JsonView]]:
@@ -74,7 +77,7 @@ def check_hami(deployment: JsonView) -> Iterator[Fault]:
     metadata = deployment["metadata"]
     subject = f"{metadata['namespace']}/{metadata['name']}"
     for container in deployment["spec"]["template"]["spec"]["containers"]:
-        if container["name"] != "vgpu-scheduler-extender" or "schedulerlog" in container["image"]:
+        if container["name"] != _EXTENDER or "schedulerlog" in container["image"]:
             continue
         version = _VERSION.search(container["image"])
         if version and not FIRST_HAMI <= (int(version[1]), int(version[2])) <= LAST_HAMI:
@@ -85,3 +88,59 @@ def check_hami(deployment: JsonView) -> Iterator[Fault]:
         if (levels[-1] if levels else 0) < 4:
             remedy = "Set scheduler.extender.extraArgs to -v=4, or to -v=5 for the reason of every device."
             yield Fault("hami", subject, "logs below -v=4: nodes are not named with their reasons", remedy)
+
+
+def check_releases(deployments: Sequence[JsonView]) -> Iterator[Fault]:
+    """Check the Deployments of HAMi's scheduler together: two releases."""
+    names = [_name(deployment) for deployment in deployments if _find_images(deployment, _EXTENDER)]
+    if len(names) > 1:
+        remedy = "Remove one, or let no node be of both: each could give a device away that the other has given."
+        yield Fault("hami", ", ".join(names), f"{len(names)} releases of HAMi schedule", remedy)
+
+
+def check_plugins(daemon_sets: Iterable[JsonView], deployments: Sequence[JsonView]) -> Iterator[Fault]:
+    """Check the DaemonSets of HAMi's device plugin: one that selects no node, another version than the scheduler's."""
+    images = [image for deployment in deployments for image in _find_images(deployment, _EXTENDER)]
+    versions = {match[0] for image in images if (match := _VERSION.search(image)) and "schedulerlog" not in image}
+    for daemon_set in daemon_sets:
+        status = daemon_set.get("status") or {}
+        # Its controller has not looked yet while it has observed no generation.
+        if status.get("observedGeneration") and not status.get("desiredNumberScheduled"):
+            selector = daemon_set["spec"]["template"]["spec"].get("nodeSelector") or {}
+            labels = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
+            where = f" (nodeSelector {labels})" if labels else ""
+            remedy = f"Label the nodes with devices: kubectl label node NODE {labels or 'LABEL=VALUE'}."
+            yield Fault("hami", _name(daemon_set), f"the device plugin selects no node{where}", remedy)
+        for image in _find_images(daemon_set, _PLUGIN):
+            version = _VERSION.search(image)
+            if version and versions and version[0] not in versions:
+                problem = f"the device plugin is {image}, the scheduler {', '.join(images)}"
+                yield Fault("hami", _name(daemon_set), problem, "Upgrade both by one release of HAMi's chart.")
+
+
+def check_webhooks(configurations: Iterable[JsonView], deployments: Sequence[JsonView]) -> Iterator[Fault]:
+    """Check that HAMi's webhook is registered where its scheduler runs, with an authority for its certificate."""
+    hooks = [
+        (configuration, hook)
+        for configuration in configurations
+        for hook in configuration.get("webhooks") or ()
+        if hook["name"] == _WEBHOOK
+    ]
+    if not hooks and any(_find_images(deployment, _EXTENDER) for deployment in deployments):
+        problem = f"no MutatingWebhookConfiguration has {_WEBHOOK}: pods that ask for devices keep their scheduler"
+        remedy = "Install it (scheduler.admissionWebhook.enabled), or name the scheduler in every pod."
+        yield Fault("hami", "webhook", problem, remedy)
+    for configuration, hook in hooks:
+        if not hook["clientConfig"].get("caBundle"):
+            problem = f"{_WEBHOOK} has no caBundle: the API server does not trust its certificate, and calls it in vain"
+            remedy = "Run the chart's Job that patches it again, or look at cert-manager's cainjector."
+            yield Fault("hami", str(configuration["metadata"]["name"]), problem, remedy)
+
+
+def _name(workload: JsonView) -> str:
+    return f"{workload['metadata']['namespace']}/{workload['metadata']['name']}"
+
+
+def _find_images(workload: JsonView, container_name: str) -> list[str]:
+    containers = workload["spec"]["template"]["spec"]["containers"]
+    return [str(container["image"]) for container in containers if container["name"] == container_name]

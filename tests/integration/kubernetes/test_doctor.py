@@ -96,7 +96,7 @@ def test_settings_of_kube_scheduler_and_hami_are_looked_at(installed: ControlPla
             client.delete(f"{deployments}/hami-scheduler")
     assert code == 1
     assert {(finding["check"], finding["about"]) for finding in findings} == {
-        ("kube-scheduler", "kube-system/hami-scheduler c"), ("hami", "kube-system/hami-scheduler"),
+        ("kube-scheduler", "kube-system/hami-scheduler c"), ("hami", "kube-system/hami-scheduler"), ("hami", "webhook"),
     }  # fmt: skip
 
 

@@ -241,8 +241,8 @@ async def test_doctor_finds_nothing_wrong_where_a_user_may_not_look(node: Secure
     assert {user: faults for user, (faults, _) in parts.items() if faults} == {}
     unseen = {user: {line.split(": ")[1] for line in lines} for user, (_, lines) in parts.items()}
     assert unseen == {
-        READER: {"its health", "its index templates", "its clock"},
-        WRITER: {"its version", "its health", "its clock"},
+        READER: {"its health", "its index templates", "its shards", "its clock"},
+        WRITER: {"its version", "its health", "its shards", "its clock"},
         PROVISIONER: set(),
     }
     ((fault,), _) = await check(connect_by_certificate(node, "nobody"))

@@ -17,9 +17,16 @@ from cli.doctor.__main__ import app
 from cli.doctor.certificates import check_expiry, check_names
 from cli.doctor.cluster import check_images, check_version
 from cli.doctor.findings import Checkup, Fault, check_clock, to_json, to_text
-from cli.doctor.opensearch import check_templates
+from cli.doctor.opensearch import check_shards, check_templates
 from cli.doctor.rights import RIGHTS
-from cli.doctor.schedulers import check_configuration, check_hami, find_configurations
+from cli.doctor.schedulers import (
+    check_configuration,
+    check_hami,
+    check_plugins,
+    check_releases,
+    check_webhooks,
+    find_configurations,
+)
 from runtime.cli.installation import VERSION
 from runtime.http.certificate_authority import Authority
 from runtime.kafka.inspection import KafkaAsItIs, TopicAsItIs
@@ -130,6 +137,69 @@ def make_hami_deployment(image: str, *words: str) -> dict[str, Any]:
 )
 def test_what_hami_logs_is_looked_at(deployment: Any, problems: int) -> None:
     assert len(list(check_hami(deployment))) == problems
+
+
+def make_plugin(image: str, nodes: int, **selector: str) -> dict[str, Any]:
+    spec = {"containers": [{"name": "device-plugin", "image": image}], "nodeSelector": selector}
+    status = {"observedGeneration": 1, "desiredNumberScheduled": nodes}
+    metadata = {"namespace": "kube-system", "name": "hami-device-plugin"}
+    return {"metadata": metadata, "spec": {"template": {"spec": spec}}, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("plugin", "problems"),
+    [
+        (make_plugin("projecthami/hami:v2.9.1", 3, gpu="on"), []),
+        (
+            make_plugin("projecthami/hami:v2.9.1", 0, gpu="on"),
+            ["the device plugin selects no node (nodeSelector gpu=on)"],
+        ),
+        (
+            make_plugin("projecthami/hami:v2.8.0", 3),
+            ["the device plugin is projecthami/hami:v2.8.0, the scheduler projecthami/hami:v2.9.0"],
+        ),
+    ],
+)
+def test_hamis_device_plugin_runs_on_nodes_in_the_version_of_its_scheduler(plugin: Any, problems: list[str]) -> None:
+    scheduler = make_hami_deployment("projecthami/hami:v2.9.0", "-v=4")
+    assert [fault.problem for fault in check_plugins([plugin], [scheduler])] == problems
+    # A scheduler of ours in its place has versions of its own.
+    ours = make_hami_deployment("ghcr.io/schedulerlog/schedulerlog:0.1.0")
+    assert len(list(check_plugins([plugin], [ours]))) == len([text for text in problems if "selects" in text])
+
+
+def test_two_releases_of_hami_are_a_finding() -> None:
+    first, second = (make_hami_deployment("projecthami/hami:v2.9.0", "-v=4") for _ in range(2))
+    second["metadata"] = {"namespace": "hami", "name": "second-hami-scheduler"}
+    assert list(check_releases([first])) == []
+    (fault,) = check_releases([first, second])
+    assert fault.about == "kube-system/hami-scheduler, hami/second-hami-scheduler"
+
+
+@pytest.mark.parametrize(
+    ("hooks", "problem"),
+    [
+        ([{"name": "vgpu.hami.io", "clientConfig": {"caBundle": "LS0t"}}], None),
+        ([{"name": "vgpu.hami.io", "clientConfig": {}}], "vgpu.hami.io has no caBundle"),
+        ([{"name": "mpod.kb.io", "clientConfig": {}}], "no MutatingWebhookConfiguration has vgpu.hami.io"),
+    ],
+)
+def test_hamis_webhook_is_there_and_trusted(hooks: Any, problem: str | None) -> None:
+    configurations = [{"metadata": {"name": "hami-webhook"}, "webhooks": hooks}]
+    faults = list(check_webhooks(configurations, [make_hami_deployment("projecthami/hami:v2.9.0", "-v=4")]))
+    assert [fault.problem.startswith(problem or "-") for fault in faults] == ([True] if problem else [])
+
+
+def test_a_shard_of_more_than_50_gb_is_a_finding() -> None:
+    rows: list[dict[str, str | None]] = [
+        {"index": "schedulerlog-attempts-2026.11.26", "pri": "2", "pri.store.size": "99000000000"},
+        {"index": "schedulerlog-devices-2026.11.26", "pri": "1", "pri.store.size": "120000000000"},
+        {"index": "schedulerlog-attempts-2026.10.01", "pri": "1", "pri.store.size": None},
+    ]
+    (fault,) = check_shards(rows)
+    assert fault.about == "schedulerlog-devices-2026.11.26"
+    assert fault.problem == "a shard has 120 GB, more than 50"
+    assert "SCHEDULERLOG_INDEX_SHARDS to 3" in fault.remedy
 
 
 def make_sound() -> KafkaAsItIs:
