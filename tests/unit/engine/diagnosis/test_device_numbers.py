@@ -294,11 +294,7 @@ def test_no_device_is_large_enough_only_where_every_size_is_known(
 
 
 def test_no_device_is_called_the_largest_where_some_could_not_be_read() -> None:
-    group = a_group(Code.CARD_INSUFFICIENT_MEMORY)
-    assert (
-        compare_with_largest(group, build_facts(a_memory_row(16_000, 0), unknown=[Unknown("devices", "index-down")]))
-        is None
-    )
-    assert (
-        compare_with_largest(a_group(Code.CARD_INSUFFICIENT_MEMORY, None), build_facts(a_memory_row(16_000, 0))) is None
-    )
+    code, row = Code.CARD_INSUFFICIENT_MEMORY, a_memory_row(16_000, 0)
+    unread = [Unknown("devices", "index-down")]
+    assert compare_with_largest(a_group(code), build_facts(row, unknown=unread)) is None
+    assert compare_with_largest(a_group(code, None), build_facts(row)) is None
