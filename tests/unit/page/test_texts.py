@@ -2,11 +2,13 @@ import re
 import tomllib
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from page.render import FOLDER
 from page.texts import LANGUAGES, choose_language, get_text, load_texts
+from schemas.answers.diagnosis import TimelineEvent
 
 SOURCE = tomllib.loads((FOLDER / "texts.toml").read_text("utf-8"))
 ENTRIES = {f"{part}.{name}": entry for part, table in SOURCE.items() for name, entry in table.items()}
@@ -93,3 +95,8 @@ def test_one_of_a_kind_is_written_in_the_singular() -> None:
         "2 attempts",
     ]
     assert get_text("zh", "history.attempts", count=1) == "1 次"
+
+
+def test_every_event_of_a_time_line_has_a_text() -> None:
+    events = {key.partition(".")[2].replace("-", " ") for key in ENTRIES if key.startswith("event.")}
+    assert events == set(get_args(TimelineEvent))
