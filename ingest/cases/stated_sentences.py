@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final
 
+from engine.hami.reason_codes import ReasonCode
 from ingest.cases.descriptions import choose_reporter
 
 _MAX_QUOTED: Final = 60
@@ -83,7 +84,7 @@ _SENTENCES: Final = tuple(
         (r"(?:In hyperNode \S+: )?\d+ ?/\d+ nodes (?:are )?(?:un)?available: .*", "FailedScheduling", ""),
         (r"No nodes are available that match all of the .*", "FailedScheduling", ""),
         (r"(?<=Cannot schedule pods: )Insufficient .*", "FailedScheduling", "default-scheduler"),
-        (r"no available node, all node scores do not meet", "FilteringFailed", "hami-scheduler"),
+        (r"no available node, all node scores do not meet", str(ReasonCode.FILTERING_FAILED), "hami-scheduler"),
         (r"queue resource quota insufficient\b.*", "Unschedulable", "volcano"),
         (r"resource in cluster is overused\b.*", "Unschedulable", "volcano"),
         (r"\d+/\d+ tasks in gang unschedulable: .*", "Unschedulable", "volcano"),
