@@ -22,6 +22,7 @@ from engine.diagnosis.texts import (
     write_phrase,
 )
 from engine.diagnosis.wording import NOTHING, describe_share, enumerate_names, quote, shorten_list, to_attempt_evidence
+from engine.hami.node_checks import is_deleted
 from engine.hami.node_lock import find_locked_node, is_contention
 from engine.hami.quantities import parse_whole
 from engine.hami.reason_codes import DEVICE_REASON_CODES, ReasonCode
@@ -129,13 +130,20 @@ def _count_uncounted(attempt: AttemptSummarized) -> int:
 
 
 def _list_unregistered(groups: Sequence[RefusedNodes], facts: DiagnosisFacts) -> list[str]:
-    """List the nodes that were refused as unregistered; if the attempt only counts them, those without devices now."""
+    """List the nodes that were refused as unregistered.
+
+    If the attempt only counts them: those without devices now, and those that HAMi's scheduler has given up.
+    """
     refused = [group for group in groups if group.code == ReasonCode.NODE_UNREGISTERED]
     names = [name for group in refused for name in group.names]
     if names or not refused:
         return names
-    without_devices = [state.name for state in facts.nodes or () if state.devices == 0]
-    return without_devices if len(without_devices) <= sum(group.count for group in refused) else []
+    possible = [
+        state.name
+        for state in facts.nodes or ()
+        if state.devices == 0 or any(is_deleted(problem.handshake) for problem in state.problems or ())
+    ]
+    return possible if len(possible) <= sum(group.count for group in refused) else []
 
 
 def _derive_error_obstacle(

@@ -178,12 +178,11 @@ def _to_problem_evidence(state: NodeFacts, problem: NodeProblem) -> Evidence:
 def is_blocking(problem: NodeProblem) -> bool:
     """Tell whether the problem keeps the node's devices from use.
 
-
-
     Device plugins since HAMi v2.8 leave the scheduler's question unanswered, and their devices are used all the same
-    as long as the kubelet offers them.
+    as long as the kubelet offers them, unless the scheduler has given the node up.
     """
-    return not (problem.code == HANDSHAKE_TOO_OLD and problem.is_asked and problem.allocatable)
+    is_unanswered = problem.code == HANDSHAKE_TOO_OLD and problem.is_asked and problem.allocatable
+    return is_deleted(problem.handshake) or not is_unanswered
 
 
 def _list_registration_obstacles(
