@@ -10,7 +10,15 @@ from engine.diagnosis.layers.gates import check_gates
 from engine.diagnosis.layers.kubelet import check_node_took_it
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word
 from engine.diagnosis.texts import write_phrase
-from engine.diagnosis.wording import join_phrases, quote, quote_cause, to_bind_evidence, to_existence_evidence
+from engine.diagnosis.wording import (
+    describe_devices,
+    join_phrases,
+    quote,
+    quote_cause,
+    to_bind_evidence,
+    to_existence_evidence,
+)
+from engine.hami.annotations import ASSIGNED_NODE
 from engine.hami.quantities import parse_whole
 from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import ObjectProblem
@@ -194,9 +202,21 @@ def _describe_volume(message: str) -> dict[str, Word]:
     return words | {"kind": _KINDS[match["kind"]]} if "kind" in words else words
 
 
+def _find_devices_elsewhere(pod: PodOnCluster) -> FoundObstacle | None:
+    """Find that HAMi chose the pod's devices on another node than the one that it is on."""
+    assigned = pod.annotations.get(ASSIGNED_NODE, "")
+    if assigned in ("", pod.node):
+        return None
+    words: dict[str, Word] = {"node": pod.node, "assigned": assigned, "devices": describe_devices(pod.devices)}
+    clauses = ["devices"] if pod.devices else []
+    return FoundObstacle("DevicesElsewhere", words, nodes=[pod.node], evidence=[pod.source], clauses=clauses)
+
+
 def _check_start(facts: DiagnosisFacts, pod: PodOnCluster) -> TreeStep:
     words: dict[str, Word] = {"node": pod.node}
     findings = facts.findings
+    if pod.phase not in ENDED and (elsewhere := _find_devices_elsewhere(pod)):
+        return TreeStep("Starts", "no", [pod.source, *findings], (), [elsewhere], is_end=True)
     # A pod whose containers end again and again is Running for Kubernetes.
     if pod.phase in ENDED or (pod.phase == _RUNNING and not pod.problems):
         return TreeStep("Starts", "yes", [pod.source, *findings], facts.select_unknown("findings"), is_end=True)

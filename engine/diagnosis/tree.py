@@ -21,7 +21,7 @@ from engine.diagnosis.cluster_steps import (
     find_closed_nodes,
 )
 from engine.diagnosis.facts import DiagnosisFacts
-from engine.diagnosis.headline import write_headline
+from engine.diagnosis.headline import FITS_NOW, write_headline
 from engine.diagnosis.judged_steps import (
     check_judged,
     compare_with_scheduler,
@@ -303,6 +303,13 @@ def _rank_obstacle(obstacle: FoundObstacle) -> tuple[bool, int, bool, bool, int]
 
 
 def _is_explained(obstacle: FoundObstacle, explained: Collection[str]) -> bool:
-    """Tell whether problems of registrations explain that the scheduler has no devices of these nodes."""
-    is_unregistered = obstacle.code == ReasonCode.NODE_UNREGISTERED and obstacle.node_count == len(obstacle.nodes)
-    return is_unregistered and set(obstacle.nodes) <= set(explained)
+    """Tell whether problems of registrations explain that the scheduler has no devices of these nodes.
+
+    They also contradict that the pod fits there by its registered devices.
+    """
+    if obstacle.code == ReasonCode.NODE_UNREGISTERED and not obstacle.nodes:
+        # A scheduler's text counts nodes without their names.
+        return obstacle.node_count <= len(explained)
+    is_named = obstacle.node_count == len(obstacle.nodes)
+    is_about_registration = obstacle.code == FITS_NOW or (obstacle.code == ReasonCode.NODE_UNREGISTERED and is_named)
+    return is_about_registration and set(obstacle.nodes) <= set(explained)

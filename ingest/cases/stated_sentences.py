@@ -78,13 +78,16 @@ class _Sentence:
 
 _OF_POD: Final = re.compile(r"Resources were not found for pod (?P<namespace>[^\s/]+)/(?P<name>\S+) due to: ")
 """Words before those about a pod in the condition of its group, and in the group's event."""
+_FILTERING_FAILED: Final = str(ReasonCode.FILTERING_FAILED)
+_HAMI: Final = "hami-scheduler"
 _SENTENCES: Final = tuple(
     _Sentence(re.compile(pattern), reason, reporter)
     for pattern, reason, reporter in (
         (r"(?:In hyperNode \S+: )?\d+ ?/\d+ nodes (?:are )?(?:un)?available: .*", "FailedScheduling", ""),
         (r"No nodes are available that match all of the .*", "FailedScheduling", ""),
         (r"(?<=Cannot schedule pods: )Insufficient .*", "FailedScheduling", "default-scheduler"),
-        (r"no available node, all node scores do not meet", str(ReasonCode.FILTERING_FAILED), "hami-scheduler"),
+        (r"\d+ nodes? (?:Card|Node|Numa|Mode|Allocated|Exclusive)\w+ ?\([\w., -]+\)", _FILTERING_FAILED, _HAMI),
+        (r"no available node, all node scores do not meet", _FILTERING_FAILED, _HAMI),
         (r"queue resource quota insufficient\b.*", "Unschedulable", "volcano"),
         (r"resource in cluster is overused\b.*", "Unschedulable", "volcano"),
         (r"\d+/\d+ tasks in gang unschedulable: .*", "Unschedulable", "volcano"),

@@ -174,10 +174,11 @@ no nodes with enough resources were found: 1 node(s) didn't have enough resource
     [
         ("My deployment has PodUnschedulable Cannot schedule pods: Insufficient amd.com/gpu.", ["NodesUncounted"]),
         ('hami-scheduler: "no available node, all node scores do not meet "', ["FilteringFailed"]),
+        ("the scheduler reports errors such as `1 nodes CardTypeMismatch(n-157)`.", ["CardTypeMismatch"]),
         (QUEUED, ["SchedulerSays"]),
         (GROUP.replace("WORDS", TWO_LINES), ["ResourceShortOrMissing"]),
     ],
-    ids=["console", "HAMi", "YuniKorn", "two lines"],
+    ids=["console", "HAMi", "code", "YuniKorn", "two lines"],
 )
 def test_words_without_a_row_are_a_schedulers(text: str, codes: list[str]) -> None:
     assert list(list_codes(text).values()) == codes
