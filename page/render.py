@@ -100,8 +100,6 @@ def _format_span(context: Context, text: str) -> str:
 def render(template: str, context: PageContext, view: Mapping[str, Any]) -> bytes:
     """Render ``templates/{template}.html`` to HTML.
 
-
-
     In it ``page`` is the context, ``t`` looks a text up by its key, ``l`` takes the reader's language of a text that is
     in both, and the entries of ``view`` have their own names.
     """

@@ -1,7 +1,5 @@
 """Contradictions that the summary of an attempt shows by itself: pure.
 
-
-
 =====================  =================================================================================
 ``Imbalance``          the judged devices or nodes and the published ones do not add up
 ``Overcommitted``      the scheduler allocated more of a device than was left, by its own numbers

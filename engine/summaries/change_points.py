@@ -1,7 +1,5 @@
 """Changes of the level of a series of counts: pure.
 
-
-
 Counts of events vary by themselves, as Poisson's do or more, because schedulers try a pod in bursts. A change is marked
 where two levels explain the series so much better than one that it is no chance (a likelihood ratio, over the variance
 of the series), and then looked for again on both sides of it (binary segmentation).

@@ -4,12 +4,6 @@ The *facts* about a pod's name are its binds and sightings. They arrive late, tw
 equal placements. A name may have had many pods, one after the other, which their UIDs separate; a fact without a UID is
 attributed to the pod that was there at that time.
 
-
-
-The *facts* about a pod's name are its binds and sightings. They arrive late, twice and in any order; equal facts give
-equal placements. A name may have had many pods, one after the other, which their UIDs separate; a fact without a UID
-is taken to be about the pod that was there at that time.
-
     BindFact, PodSighting ──add──▶ Facts ──placements──▶ DerivedPlacement (a placement, and the facts behind it)
 """
 

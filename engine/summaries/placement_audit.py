@@ -1,7 +1,5 @@
 """Contradictions between a placement and the cluster that its attempt by itself does not show: pure.
 
-
-
 ========================  ============================================================================================
 ``OutsidePool``           the node is in none of the pools that its namespace may use
 ``StaleHandshake``        the node's handshake was too old when the node was chosen

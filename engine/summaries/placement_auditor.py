@@ -1,7 +1,5 @@
 """Auditor of placements, once everything that was reported about their time has been read: pure but for its memory.
 
-
-
     binds, sightings of pods, checks of nodes ──▶ PlacementAuditor ──settle(until)──▶ findings, each once
 
 They come from several topics in any order, and again after a restart. The caller passes to ``settle`` the time up to
