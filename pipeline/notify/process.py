@@ -146,11 +146,9 @@ class Notifier:
     async def send_due(self) -> None:
         """Send the news that has lasted; what could not be sent is due again later."""
         now = self.clock()
-        try:
-            await self._send_all_due(now)
-        finally:
-            # Also when the process ends amid the messages: those that were sent are not sent again.
-            await self._save_memory(now)
+        await self._send_all_due(now)
+        # Where a save failed, without a message since.
+        await self._save_memory(now)
 
     async def _save_memory(self, now: datetime) -> None:
         if self.next_save and now < self.next_save:
@@ -192,6 +190,8 @@ class Notifier:
             message = self._build_message(key, "waits", wait, note, name, now, diagnosis)
             if await self._deliver(name, target, message):
                 self.memory.put(key, name, note)
+                # Before the next message: a process that is killed then sends this one again.
+                await self._save_memory(now)
             else:
                 is_done = False
         return is_done
@@ -203,6 +203,7 @@ class Notifier:
         state = diagnosis.get("state", "")
         if state in _WITHOUT_POD:
             self.memory.forget(key)
+            await self._save_memory(now)
             return True
         if state not in _STARTED:
             # Its bind has no result yet, or the list lags behind.
@@ -215,6 +216,7 @@ class Notifier:
             message = self._build_message(key, "started", wait, note, name, now, diagnosis)
             if target is None or await self._deliver(name, target, message):
                 self.memory.forget(key, name)
+                await self._save_memory(now)
             else:
                 is_done = False
         return is_done

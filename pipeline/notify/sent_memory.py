@@ -70,7 +70,7 @@ class SentMemory:
         self.is_changed = True
 
     async def save(self) -> None:
-        """Save the memory, if it has changed: as a whole, so once for many messages. Raises as the store."""
+        """Save the memory, if it has changed. Raises as the store."""
         if not self.is_changed:
             return
         rows = [[*key, {name: list(sent) for name, sent in targets.items()}] for key, targets in self._sent.items()]

@@ -91,7 +91,7 @@ def test_now_the_pod_fits_with_what_is_free_or_when_the_holder_ends(attempt_id: 
     first, second = answer["items"]
     assert (first["node"], first["who_acts"], second["who_acts"]) == ("s-node1", "you", "wait")
     assert first["sentence"]["en"] == "Lower nvidia.com/gpumem of main from 8000 to 5000: then it fits on s-node1."
-    zh = "等待 team-b/holder 结束，它占用 s-node1 上 1 块设备的 5,000 MiB 显存和 0 % 算力：之后可调度到 s-node1。"
+    zh = "等待 team-b/holder 结束，它占用 s-node1 上 1 个设备的 5,000 MiB 显存和 0 % 算力：之后可调度到 s-node1。"
     assert second["sentence"]["zh"] == zh
     assert (answer["state"], answer["attempt"].endswith(attempt_id)) == ("refused", True)
 

@@ -132,6 +132,15 @@ def read_remembered(client: httpx.Client) -> list[Any]:
     return rows
 
 
+def wait_until_remembered(client: httpx.Client, code: str) -> None:
+    """Wait until the memory has a message about this obstacle for each target of both workloads."""
+
+    def list_codes() -> list[str]:
+        return [sent[0] for *_, targets in read_remembered(client) for sent in targets.values()]
+
+    until(list_codes, lambda codes: codes == 4 * [code])
+
+
 @pytest.mark.timeout(600)
 def test_each_change_is_sent_once_to_who_annotated_also_by_a_process_that_was_killed(
     control_plane: ControlPlane, namespace: str, tmp_path: Path
@@ -159,7 +168,7 @@ def test_each_change_is_sent_once_to_who_annotated_also_by_a_process_that_was_ki
         waits = [f"{lone} waits"], ["waits ResourceNeverEnough"], [f"{web} waits", f"{lone} waits"]
         until(notify.read_texts, lambda texts: list(map(len, texts)) == [1, 1, 2])
         assert notify.read_texts() == waits
-        until(lambda: read_remembered(client), lambda rows: len(rows) == 2)
+        wait_until_remembered(client, "ResourceNeverEnough")
 
         notify.kill()
         notify.start()
@@ -172,6 +181,7 @@ def test_each_change_is_sent_once_to_who_annotated_also_by_a_process_that_was_ki
         assert notify.read_texts() == (
             2 * waits[0], [*waits[1], "waits TaintNotTolerated"], sorted(2 * waits[2])
         )  # fmt: skip
+        wait_until_remembered(client, "TaintNotTolerated")
 
         notify.kill()
         patch(client, f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
