@@ -296,7 +296,7 @@ def explain_emptiness(source: str, case: ClusterCase) -> str:
     if not case.objects.tables:
         return explain_absence(source, "", case)
     words = [
-        f"{event.kind} {event.namespace}/{event.name}: {event.reason}: {event.note}".replace(" /", " ", 1)
+        f"{event.kind} {f'{event.namespace}/' if event.namespace else ''}{event.name}: {event.reason}: {event.note}"
         for event in case.objects.list_events()
         if event.is_warning or event.reason in _GROUP_REASONS
     ]

@@ -166,3 +166,15 @@ def test_a_group_of_volcanos_former_api_is_a_group() -> None:
     assert answer.obstacle
     assert "ring" in answer.obstacle.sentence.en
     assert "5 minAvailable" in answer.obstacle.sentence.en
+
+
+def test_the_words_of_an_event_are_quoted_as_they_are() -> None:
+    involved = {"kind": "PersistentVolumeClaim", "namespace": "nlp", "name": "data"}
+    note = "mount of /srv/data failed"
+    event = {
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "nlp"}, "type": "Warning",
+        "reason": "ProvisioningFailed", "message": note, "involvedObject": involved, "source": {"component": "csi"},
+        "lastTimestamp": "2026-03-04T12:00:00Z",
+    }  # fmt: skip
+    words = explain_emptiness("e.yaml", build_case([event], (), datetime(2026, 3, 4, 12, tzinfo=UTC)))
+    assert f"PersistentVolumeClaim nlp/data: ProvisioningFailed: {note}" in words
