@@ -15,6 +15,16 @@ from runtime.kafka.broker_clock import BrokerClock
 _SECONDS: Final = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 30.0)
 
 
+class _ProcessMetrics:
+    """The registry of a process."""
+
+    def __init__(self) -> None:
+        # Each counter and histogram would have a second series with the time it was created, which no query of ours
+        # uses.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self.registry = CollectorRegistry()
+
+
 class IndexMetrics:
     """The metrics of ``OpenSearchSink``."""
 
@@ -102,14 +112,11 @@ WORKER_GAUGES: Final = {
 """Gauges whose value is read when ``/metrics`` is requested."""
 
 
-class WorkerMetrics:
+class WorkerMetrics(_ProcessMetrics):
     """One registry per worker, so that two in one process do not count together."""
 
     def __init__(self) -> None:
-        # Each counter and histogram would have a second series with the time it was created, which no query of ours
-        # uses.
-        disable_created_metrics()  # type: ignore[no-untyped-call]
-        self.registry = CollectorRegistry()
+        super().__init__()
         self.topics = TopicsMetrics("worker", self.registry)
         self.records = self._add_counter(
             "records", "Records read, by event type and outcome: folded, passed_over, repeated, rejected.",
@@ -149,10 +156,9 @@ INDEX_GAUGES: Final = {
 _DELAY_BUCKETS_SECONDS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0)
 
 
-class IndexWriterMetrics:
+class IndexWriterMetrics(_ProcessMetrics):
     def __init__(self) -> None:
-        disable_created_metrics()  # type: ignore[no-untyped-call]
-        self.registry = CollectorRegistry()
+        super().__init__()
         self.index = IndexMetrics("index", self.registry)
         self.topics = TopicsMetrics("index", self.registry)
         self.records = Counter(
@@ -199,10 +205,9 @@ _WAIT_BUCKETS: Final = (
 """Most pods wait for less than a second, and those that matter for hours."""
 
 
-class PlacementsMetrics:
+class PlacementsMetrics(_ProcessMetrics):
     def __init__(self) -> None:
-        disable_created_metrics()  # type: ignore[no-untyped-call]
-        self.registry = CollectorRegistry()
+        super().__init__()
         self.index = IndexMetrics("placements", self.registry)
         self.topics = TopicsMetrics("placements", self.registry)
         self.records = Counter(
@@ -232,10 +237,9 @@ class PlacementsMetrics:
         Gauge(f"schedulerlog_placements_{name}", PLACEMENTS_GAUGES[name], registry=self.registry).set_function(read)
 
 
-class AlertsMetrics:
+class AlertsMetrics(_ProcessMetrics):
     def __init__(self) -> None:
-        disable_created_metrics()  # type: ignore[no-untyped-call]
-        self.registry = CollectorRegistry()
+        super().__init__()
         self.records = Counter(
             "schedulerlog_alerts_records", "Records read, by topic.", ("topic",), registry=self.registry
         )
@@ -255,10 +259,9 @@ class AlertsMetrics:
         )
 
 
-class BridgeMetrics:
+class BridgeMetrics(_ProcessMetrics):
     def __init__(self) -> None:
-        disable_created_metrics()  # type: ignore[no-untyped-call]
-        self.registry = CollectorRegistry()
+        super().__init__()
         self.alerts = Counter(
             "schedulerlog_alertmanager_alerts", "Alerts posted, repetitions included.", registry=self.registry
         )
@@ -269,10 +272,9 @@ class BridgeMetrics:
         )
 
 
-class EventsMetrics:
+class EventsMetrics(_ProcessMetrics):
     def __init__(self) -> None:
-        disable_created_metrics()  # type: ignore[no-untyped-call]
-        self.registry = CollectorRegistry()
+        super().__init__()
         self.messages = Counter(
             "schedulerlog_events_messages",
             "Messages by outcome: counted (by an event), repeated, pod_gone, too_old, passed_over, rejected, refused.",
@@ -290,10 +292,9 @@ class EventsMetrics:
         )
 
 
-class NotifyMetrics:
+class NotifyMetrics(_ProcessMetrics):
     def __init__(self) -> None:
-        disable_created_metrics()  # type: ignore[no-untyped-call]
-        self.registry = CollectorRegistry()
+        super().__init__()
         self.sent = Counter("schedulerlog_notify_messages", "Messages delivered.", ("target",), registry=self.registry)
         self.failures = Counter(
             "schedulerlog_notify_failures",
