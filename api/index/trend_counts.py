@@ -41,17 +41,13 @@ def build_totals_query(cluster: str, query: TrendsQuery, span: TrendRange, keys:
     return _build_body(cluster, query, span, total | series, total)
 
 
-def _counts_unknown(query: TrendsQuery) -> bool:
-    return query.by == "obstacle" and not query.key
-
-
 def _build_body(cluster: str, query: TrendsQuery, span: TrendRange, counted: Json, unplaced: Json) -> Json:
     """Build a search with ``counted`` of the query's rows and, by obstacle, ``unplaced`` of those it should add up to.
 
     Both are in one search: rows that change between two would make the difference wrong.
     """
     of_dimension = match_term("dimension", "all" if query.by in _OF_ALL else query.by)
-    if _counts_unknown(query):
+    if query.by == "obstacle" and not query.key:
         rows = {"bool": {"should": [of_dimension, _UNPLACED], "minimum_should_match": 1}}
         aggregations = {
             "counted": {"filter": of_dimension, "aggs": counted},

@@ -5,7 +5,7 @@ copies lose columns and alignment. Words without a row are found by ``stated_sen
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -102,12 +102,14 @@ _KUBELET_LINE: Final = re.compile(r"(?:^|\s)(?P<host>[a-z0-9][\w.-]*) kubelet\[\
 _LOGGED_POD: Final = re.compile(r'\bpod="(?P<namespace>[^\s"/]+)/(?P<name>[^\s"/]+)"')
 _TAGGED: Final = re.compile(r"\[(?P<type>Normal|Warning)\]\s+(?P<note>\S.*)$")
 """Events as JupyterHub and other front ends show them."""
-_GROUP_REFUSED: Final = re.compile(
-    r"\] (?:(?P<note>[Rr]esource in cluster is overused), "
-    r"reject job <(?P<namespace>[^\s/<>]+)/(?P<name>[^\s<>]+)> to be inqueue|"
-    r"Discard Job <(?P<of>[^\s/<>]+)/(?P<gang>[^\s<>]+)> because (?P<why>.+))$"
+_GROUP_OVER: Final = (
+    r"\] (?P<note>[Rr]esource in cluster is overused), "
+    r"reject job <(?P<namespace>[^\s/<>]+)/(?P<name>[^\s<>]+)> to be inqueue$"
 )
-"""Line of Volcano's plugin overcommit, which judges groups before any node is looked at, or of kube-batch on a gang."""
+"""Line of Volcano's plugin overcommit, which judges groups before any node is looked at."""
+_GROUP_DISCARDED: Final = r"\] Discard Job <(?P<namespace>[^\s/<>]+)/(?P<name>[^\s<>]+)> because (?P<note>.+)$"
+"""Line of kube-batch on a gang."""
+_GROUP_LINES: Final = tuple(map(re.compile, (_GROUP_OVER, _GROUP_DISCARDED)))
 _KLOG: Final = re.compile(r"\b[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+\s+\d+ \S+\]")
 _NODE_CLAIM: Final = "NodeClaim"
 
@@ -166,17 +168,21 @@ def _unquote(text: str) -> str:
 
 def parse_log_line(line: str) -> PastedEvent | None:
     """Parse a line that no reader of schedulers' logs reads: an autoscaler's, or Volcano's that refuses a group."""
-    if match := _GROUP_REFUSED.search(line):
-        note, why, namespace, name, owner, gang = match.group("note", "why", "namespace", "name", "of", "gang")
-        words, namespace = note.lower() if note else why, namespace or owner
-        return PastedEvent("Unschedulable", words, "volcano", kind="PodGroup", namespace=namespace, name=name or gang)
+    if match := _search_first(_GROUP_LINES, line):
+        note, namespace, name = match.group("note", "namespace", "name")
+        words = note[0].lower() + note[1:]
+        return PastedEvent("Unschedulable", words, "volcano", kind="PodGroup", namespace=namespace, name=name)
     if (match := _OBJECT_EVENT.search(line)) and match["reason"] in _SCALED:
         return _build_event(match.groupdict())
     return _parse_scaler_line(line)
 
 
+def _search_first(patterns: Sequence[re.Pattern[str]], line: str) -> re.Match[str] | None:
+    return next((match for pattern in patterns if (match := pattern.search(line))), None)
+
+
 def _parse_scaler_line(line: str) -> PastedEvent | None:
-    match = next((match for pattern in _SCALER_LINES if (match := pattern.search(line))), None)
+    match = _search_first(_SCALER_LINES, line)
     if match is None:
         return None
     names = {"kind": "Pod", "namespace": match["namespace"] or "", "name": match["name"]}

@@ -58,10 +58,15 @@ _OF_MEMBER: Final = "FailedScheduling"
 """Reason of Volcano's events about pods; that of its events about groups is `Unschedulable`."""
 _FILTERED: Final = re.compile(
     r"Successfully (?:filtered to following nodes: .* for|binding node \[[^\]]*\] to) "
-    r"(?P<namespace>[a-z0-9][\w-]*)/(?P<name>[a-z0-9][\w.-]*)|"
-    r"(?P<of>[a-z0-9][\w-]*)/(?P<queued>[a-z0-9][\w.-]*) is queued and waiting for allocation"
+    r"(?P<namespace>[a-z0-9][\w-]*)/(?P<name>[a-z0-9][\w.-]*)"
 )
-"""Words of HAMi, and of YuniKorn, about the pod of a table."""
+"""Words of HAMi about the pod of a table."""
+_QUEUED: Final = re.compile(
+    r"(?P<namespace>[a-z0-9][\w-]*)/(?P<name>[a-z0-9][\w.-]*) is queued and waiting for allocation"
+)
+"""Words of YuniKorn about the pod of a table."""
+_OF_TABLE: Final = (ASSIGNED, _FILTERED, _QUEUED)
+"""Words that name the pod of a table, the surest first."""
 _SPAWNED: Final = re.compile(r"\bpod/(?P<name>[a-z0-9][\w.-]*) did not start\b")
 """Words of JupyterHub, before the events of the pod."""
 _DESCRIBES_MAKER: Final = re.compile(
@@ -188,12 +193,10 @@ class _PastedReading:
 
     def _close_table(self) -> None:
         """End a table: the row that names the pod names it for all."""
-        assigned = next((match for event in self._open if (match := ASSIGNED.search(event.note))), None)
-        assigned = assigned or next((match for event in self._open if (match := _FILTERED.search(event.note))), None)
+        matches = (pattern.search(event.note) for pattern in _OF_TABLE for event in self._open)
+        assigned = next(filter(None, matches), None)
         if assigned:
-            groups = assigned.groupdict()
-            namespace = groups["namespace"] or groups.get("of") or self._unnamed.subject[0]
-            self._unnamed.name(namespace, groups["name"] or groups["queued"])
+            self._unnamed.name(assigned["namespace"] or self._unnamed.subject[0], assigned["name"])
         self._unnamed.add([event for event in self._open if not event.name], self._before if not assigned else [])
         namespace, name = self._unnamed.subject
         for event in map(name_by_words, self._open):

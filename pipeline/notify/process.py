@@ -146,7 +146,16 @@ class Notifier:
     async def send_due(self) -> None:
         """Send the news that has lasted; what could not be sent is due again later."""
         now = self.clock()
-        await self._send_all_due(now)
+        for key in [key for key, due in self.due.items() if due.moment <= now]:
+            due = self.due.pop(key)
+            try:
+                is_done = await self._send_news(key, now)
+            except (KubeApiError, aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+                logger.warning("%s: its news could not be sent yet: %s", key, error)
+                is_done = False
+            if not is_done:
+                pause = min(timedelta(seconds=2**due.tries), _LONGEST_PAUSE)
+                self.due.setdefault(key, _Due(now + pause, min(due.tries + 1, 10)))
         # Where a save failed, without a message since.
         await self._save_memory(now)
 
@@ -158,18 +167,6 @@ class Notifier:
         except (KubeApiError, aiohttp.ClientError, OSError, TimeoutError) as error:
             logger.warning("what was sent could not be saved yet: %s", error)
             self.next_save = now + _SAVE_PAUSE
-
-    async def _send_all_due(self, now: datetime) -> None:
-        for key in [key for key, due in self.due.items() if due.moment <= now]:
-            due = self.due.pop(key)
-            try:
-                is_done = await self._send_news(key, now)
-            except (KubeApiError, aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-                logger.warning("%s: its news could not be sent yet: %s", key, error)
-                is_done = False
-            if not is_done:
-                pause = min(timedelta(seconds=2**due.tries), _LONGEST_PAUSE)
-                self.due.setdefault(key, _Due(now + pause, min(due.tries + 1, 10)))
 
     async def _send_news(self, key: SubscribedWorkload, now: datetime) -> bool:
         """Send the workload's news to each target that does not have it. Returns false if one is to be tried again."""
