@@ -609,9 +609,13 @@ def test_what_happens_far_in_the_future_is_rejected_with_its_time() -> None:
 
 
 def move_to_cluster(item: PlacementInput, cluster: str) -> PlacementInput:
-    # Attempts of two clusters have two ids.
-    ids = {"attempt_id": f"{item.attempt_id}-{cluster}"} if isinstance(item, BoundAttempt) else {}
-    return item.model_copy(update={"cluster": cluster} | ids)
+    fields: dict[str, Any] = {"cluster": cluster}
+    if isinstance(item, BoundAttempt):
+        # Attempts of two clusters have two ids.
+        fields["attempt_id"] = f"{item.attempt_id}-{cluster}"
+    elif isinstance(item, RefusedAgain) and item.forecast:
+        fields["forecast"] = item.forecast.model_copy(update={"cluster": cluster})
+    return item.model_copy(update=fields)
 
 
 @FEW
