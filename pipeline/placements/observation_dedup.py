@@ -61,7 +61,8 @@ class RecentObservations:
 
     def add(self, observation: ObservationDigest) -> bool:
         """Remember the observation if it is a change from the one before it; return whether it is."""
-        if observation in self._changes:
+        # Of two with one id the index keeps the first, so that the second is not there after a restart.
+        if any(change.id == observation.id for change in self._changes):
             return False
         # Compared with the one before it in time, not with the one read last: observations may arrive late.
         before = [change for change in self._changes if change.observed_at <= observation.observed_at]

@@ -175,17 +175,22 @@ class OccupancyState:
         return [*documents, *self._derive(key, now, origin, is_new=self._pods[key].learn(event))]
 
     def _apply_refusal(self, item: RefusedAgain, now: datetime, origin: DocumentOrigin) -> list[Document]:
-        if item.forecast is None:
-            return []
-        key = to_pod_key(item.cluster, item.pod)
-        pod, forecast = self._pods[key], item.forecast
-        latest = pod.facts.list_forecasts(forecast.pod.uid)[-1:]
-        if latest and not forecast.differs_from(latest[0]):
-            return []
-        pod.facts.add_forecast(forecast)
+        key, forecast = to_pod_key(item.cluster, item.pod), item.forecast
+        if forecast is None or not self._add_forecast(key, forecast):
+            return self._derive(key, now, origin, is_new=False)
         json = encode_source(build_forecast_document(forecast))
         document = Document(OBSERVATIONS.name(forecast.given_at), forecast.id, json, None, origin)
         return [document, *self._derive(key, now, origin, is_new=True)]
+
+    def _add_forecast(self, key: PodKey, forecast: StartForecast) -> bool:
+        """Add the forecast to the facts about the pod; True if it is news after the one before it."""
+        facts = self._pods[key].facts
+        # One that is read again comes after itself, and after later ones.
+        earlier = [other for other in facts.list_forecasts(forecast.pod.uid) if other.given_at <= forecast.given_at]
+        if earlier and not forecast.differs_from(earlier[-1]):
+            return False
+        facts.add_forecast(forecast)
+        return True
 
     def _apply_observed(self, event: WorkloadObserved | SchedulerObserved, origin: DocumentOrigin) -> list[Document]:
         key, digest = to_observed_key(event), digest_of(event)

@@ -411,11 +411,20 @@ INPUT = st.one_of(
 
 
 def select_in_order(inputs: Sequence[PlacementInput]) -> list[PlacementInput]:
-    """Select the observations of each subject in the order of their times; attempts anywhere."""
+    """Select the observations of each subject and the forecasts for each pod in the order of their times.
+
+    A forecast has the time at which it is made, and no two for one pod are made at once. Attempts may be anywhere.
+    """
     latest: dict[Any, datetime] = {}
     selected = []
     for item in inputs:
-        if not isinstance(item, BoundAttempt | RefusedAgain):
+        if isinstance(item, RefusedAgain):
+            assert item.forecast
+            key, time = ("forecast", item.pod.uid), item.forecast.given_at
+            if key in latest and time <= latest[key]:
+                continue
+            latest[key] = time
+        elif not isinstance(item, BoundAttempt):
             if item.observed_at < latest.setdefault(get_subject(item), item.observed_at):
                 continue
             latest[get_subject(item)] = item.observed_at
@@ -501,6 +510,7 @@ def test_the_latest_observations_are_kept_by_time_in_any_order_of_arrival() -> N
     assert latest.add(ObservationDigest(to_time(1), "one", "y"))
     assert not latest.add(ObservationDigest(to_time(6), "six", "x"))
     assert not latest.add(ObservationDigest(to_time(1), "one", "y"))
+    assert not latest.add(ObservationDigest(to_time(1), "one", "z"))
     assert [
         latest.add(ObservationDigest(to_time(10 + number), str(number), str(number))) for number in range(REMEMBERED)
     ] == [True] * REMEMBERED
