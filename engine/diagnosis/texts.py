@@ -112,11 +112,13 @@ _UNKNOWN_NAMES: Final[Mapping[Language, tuple[tuple[re.Pattern[str], str], ...]]
         (re.compile(r"describe node \?"), "describe node <node>"),
         (re.compile(r"\bnode \?(?!\w)|(?<=\bon )\?(?!\w)|(?<=\bof )\?(?!\w)"), "its node"),
         (re.compile(r"\bClusterQueue \?(?!\w)"), "its ClusterQueue"),
+        (re.compile(r" \(queue \?\)"), ""),
     ),
     "zh": (
         (re.compile(r"describe node \?"), "describe node <node>"),
         (re.compile(r"节点 \?|(?<=[向在查对] )\?|(?<= )\?(?= ?上)"), "其所在节点"),
         (re.compile(r"ClusterQueue \?"), "其 ClusterQueue"),
+        (re.compile(r"（队列 \?）"), ""),
     ),
 }
 """Words for names that nobody has given, which stand as a question mark."""

@@ -11,7 +11,7 @@ from engine.diagnosis.layers.kubelet import NODE_NAMED_BY
 from engine.diagnosis.layers.pod_makers import REFUSALS
 from engine.snapshot import kinds
 from ingest.cases.described_kinds import USED_BY
-from ingest.cases.pasted_fragments import ASSIGNED, UNKNOWN_NODE
+from ingest.cases.pasted_fragments import ASSIGNED, UNKNOWN_NODE, build_workload
 from ingest.cases.stated_sentences import PastedEvent
 from ingest.cases.unnamed_pods import DEFAULT_NAME
 from schemas.json_types import Json
@@ -28,6 +28,9 @@ _MINIMUM: Final = re.compile(r"(\d{1,6}) minAvailable")
 _REJECTIONS: Final = re.compile(
     r"UnexpectedAdmissionError|TopologyAffinityError|SMTAlignmentError|OutOf\S+|Evicted|NodeAffinity"
 )
+WORKLOAD: Final = "Workload"
+UNASSIGNED: Final = re.compile(r"couldn't assign flavors to pod set ")
+"""Words of Kueue on a Workload without quota."""
 _SCHEDULER: Final = re.compile(r"scheduler|^volcano$|^yunikorn$")
 _MAKERS: Final = {
     "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "Job": "batch/v1",
@@ -115,6 +118,23 @@ def build_makers(events: Sequence[Any]) -> Iterator[Json]:
             yield built
 
 
+def build_unadmitted(events: Sequence[Any]) -> Iterator[Json]:
+    """Build the Workloads of a table of events of which Kueue's last word is that they have no quota."""
+    latest: dict[tuple[str, str], Any] = {}
+    for event in sorted(events, key=lambda event: str(event["lastTimestamp"])):
+        involved = event["involvedObject"]
+        if involved["kind"] == WORKLOAD:
+            latest[involved["namespace"] or "default", involved["name"]] = event
+    for (namespace, name), event in latest.items():
+        if UNASSIGNED.match(event["message"]):
+            yield _build_unadmitted(namespace, name, event["message"])
+
+
+def _build_unadmitted(namespace: str, name: str, words: str) -> Json:
+    condition = {"type": "QuotaReserved", "status": "False", "reason": "Pending", "message": words}
+    return build_workload(namespace, name, {"conditions": [condition]})
+
+
 def build_group(namespace: str, name: str, words: str) -> Json:
     """Build Volcano's pod group from words on it, which repeat its condition."""
     minimum = _MINIMUM.search(words)
@@ -144,6 +164,9 @@ def build_subject(kind: str, namespace: str, name: str, events: Sequence[PastedE
         return build_group(namespace, name, events[0].note)
     if kind == "Pod":
         return _build_pod(namespace, name, events)
+    if kind == WORKLOAD:
+        words = events[-1].note
+        return _build_unadmitted(namespace, name, words) if UNASSIGNED.match(words) else None
     return _build_maker(kind, namespace, name)
 
 

@@ -67,6 +67,24 @@ _FOREIGN_TEXTS: Final = (
     ),
     _ForeignText(
         re.compile(
+            rb"Queue <(?P<queue>[^>\n]+)> can not reclaim, deserved <(?P<deserved>[^>\n]*)>, "
+            rb"allocated <(?P<allocated>[^>\n]*)>"
+        ),
+        "It is the log of Volcano's reclaim, without an attempt of a pod: queue {queue} takes nothing back from other "
+        "queues, because a queue may reclaim only up to what it deserves. It deserves {deserved}, and holds "
+        "{allocated}. Its jobs wait until others of the queue end; otherwise ask for less, or have its share raised",
+    ),
+    _ForeignText(
+        re.compile(
+            rb"Failed to get node devices\. nodeName (?P<on>[^\s,]+), deviceType (?P<type>[^\s,]+), "
+            rb"error annos not found (?P<annotation>[^\s\"]+)"
+        ),
+        "It is a log of Volcano's scheduler, without an attempt of a pod: node {on} lacks the annotation {annotation}, "
+        "in which the device plugin for {type} lists its devices. A node that has none lacks it rightly; on one that "
+        "has some the plugin does not run, or could not register",
+    ),
+    _ForeignText(
+        re.compile(
             rb"(?:[Ff]ailed to initialize NVML|[Cc]ould not load NVML|nvml init failed|"
             rb"Incompatible (?:strategy|platform) detected)[^\n]*"
         ),

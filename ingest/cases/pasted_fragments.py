@@ -19,6 +19,8 @@ UNKNOWN_NODE: Final = "?"
 ASSIGNED: Final = re.compile(
     r"Successfully assigned (?:pod )?(?:(?P<namespace>[^\s/]+)/)?(?P<name>\S+) to (?:node )?(?P<node>[^\s,]+)"
 )
+UNNAMED_WORKLOAD: Final = "workload"
+"""Name of a Workload that the text does not name."""
 _FIELD: Final = re.compile(
     r"^(?P<indent> *)(?P<name>Namespace|Priority|Node|Start Time|Labels|Annotations|Status|Reason|Controlled By|"
     r"Containers|Init Containers|Addresses|Capacity|Allocatable):(?:\s|$)"
@@ -86,6 +88,8 @@ def build_from_status(document: Any, name: str) -> Json | None:
     """Build the object of which only the status, or its list of conditions, was pasted; None for an unknown kind."""
     if isinstance(document, list) and document and all(map(_is_condition, document)):
         document = {"status": {"conditions": document}}
+    if isinstance(document, dict) and document.keys() == {"conditions"}:
+        document = {"status": document}
     status = document.get("status") if isinstance(document, dict) else None
     if not isinstance(status, dict):
         return None
@@ -96,16 +100,19 @@ def build_from_status(document: Any, name: str) -> Json | None:
         status = {"phase": "Pending"} | status
         return {"apiVersion": "v1", "kind": kinds.POD, "metadata": metadata, "spec": {}, "status": status}
     if types & _OF_WORKLOAD:
-        return {
-            "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload", "status": status,
-            "metadata": metadata | {"name": "workload"},
-        }  # fmt: skip
+        return build_workload("default", UNNAMED_WORKLOAD, status)
     unmet = next((entry for entry in conditions if entry["status"] != "True" and entry.get("message")), None)
     if types >= _OF_NODE_CLAIM and unmet:
         involved = {"kind": "NodeClaim", "namespace": "", "name": "nodeclaim"}
         reason, note = str(unmet.get("reason", "")), str(unmet["message"])
         return build_event("Warning", reason, "0s", "karpenter", note, involved, datetime.now(UTC))
     return None
+
+
+def build_workload(namespace: str, name: str, status: Any) -> Json:
+    """Build Kueue's Workload of which only the status is known."""
+    metadata = {"namespace": namespace, "name": name}
+    return {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload", "metadata": metadata, "status": status}
 
 
 def _is_condition(entry: Any) -> bool:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from itertools import groupby
+from textwrap import dedent
 from typing import Final
 
 from ingest.cases.object_texts import has_objects, parse_objects
@@ -21,7 +22,7 @@ DESCRIBES: Final = re.compile(
     r"(?P<name>[a-z0-9][\w.-]*)"
 )
 """Command that prints one pod."""
-_OBJECT_START: Final = re.compile(r"(?:- )?(?:apiVersion|kind): |status:\s*$|[{\[]\s*$|\[\{\"")
+_OBJECT_START: Final = re.compile(r"(?:- )?(?:apiVersion|kind): |(?:status|conditions):\s*$|[{\[]\s*$|\[\{\"")
 _FIRST_FIELD: Final = re.compile(r"(?P<field>apiVersion|kind): ")
 _COMMENT: Final = re.compile(r"^# ?")
 _PROSE: Final = re.compile(r"(?![a-z][\w.-]*:(?:\s|$)|[\s{}\[\]\"#-]|$)")
@@ -52,14 +53,15 @@ def take_objects(lines: list[str]) -> list[Json]:
     for position in range(len(lines) + 1):
         if position < len(lines) and not (FENCE.match(lines[position]) or PROMPT.match(lines[position])):
             continue
-        first = next((index for index in range(start, position) if _OBJECT_START.match(lines[index])), None)
-        end = next((index for index in range(first or start, position) if _PROSE.match(lines[index])), position)
+        block = dedent("\n".join(lines[start:position])).split("\n")
+        first = next((index for index, line in enumerate(block) if _OBJECT_START.match(line)), None)
+        end = next((index for index in range(first or 0, len(block)) if _PROSE.match(block[index])), len(block))
         described = DESCRIBES.search(lines[start - 1]) if start else None
         name = described["name"] if described else DEFAULT_NAME
-        parsed = _parse_objects(lines[first:end], name) if first is not None else []
+        parsed = _parse_objects(block[first:end], name) if first is not None else []
         if parsed and first is not None:
             objects += parsed
-            lines[first:end] = [""] * (end - first)
+            lines[start + first : start + end] = [""] * (end - first)
         start = position + 1
     return objects
 

@@ -18,6 +18,8 @@ from engine.snapshot import kinds
 from ingest.cases.autoscaler_log import ScalerLog
 from ingest.cases.descriptions import KINDS, build_event, parse_description
 from ingest.cases.event_subjects import (
+    UNASSIGNED,
+    WORKLOAD,
     attach_job,
     build_group,
     build_subject,
@@ -26,7 +28,7 @@ from ingest.cases.event_subjects import (
     list_only_pod,
 )
 from ingest.cases.kubectl_tables import parse_table
-from ingest.cases.pasted_fragments import ASSIGNED, join_wrapped, parse_fragment
+from ingest.cases.pasted_fragments import ASSIGNED, UNNAMED_WORKLOAD, join_wrapped, parse_fragment
 from ingest.cases.pasted_objects import DESCRIBES, FENCE, PROMPT, strip_comment_marks, take_objects
 from ingest.cases.pasted_rows import parse_log_line, parse_row, parse_statement
 from ingest.cases.stated_names import list_stated_pods
@@ -206,6 +208,8 @@ class _PastedReading:
                 is_of_group = event.reason != _OF_MEMBER and _ABOUT_GROUP.search(event.note)
                 kind = "PodGroup" if is_of_group else "Pod"
                 subject = kind, event.namespace or namespace, name
+                if UNASSIGNED.match(event.note):
+                    subject = WORKLOAD, event.namespace or namespace, UNNAMED_WORKLOAD
                 if self._maker and event.reason in REFUSALS:
                     subject = self._maker
                 event = replace(event, kind=subject[0], namespace=subject[1], name=subject[2])

@@ -13,7 +13,7 @@ import orjson
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import EVENT_KINDS, CaseObjects, collect_objects
 from ingest.cases.descriptions import has_descriptions, parse_descriptions
-from ingest.cases.event_subjects import attach_claims, build_makers, build_waiting_pods
+from ingest.cases.event_subjects import attach_claims, build_makers, build_unadmitted, build_waiting_pods
 from ingest.cases.foreign_texts import find_cause
 from ingest.cases.joined_pods import join_unnamed, leave_counts_out
 from ingest.cases.log_pods import LogPods
@@ -286,7 +286,7 @@ def _parse_described(text: str, written_at: datetime) -> list[Any]:
     events = [entry for entry in described if entry["kind"] == "Event"]
     if len(events) < len(described):
         return described
-    return [*described, *build_waiting_pods(events), *build_makers(events)]
+    return [*described, *build_waiting_pods(events), *build_makers(events), *build_unadmitted(events)]
 
 
 def _list_files(path: Path) -> Iterator[Path]:

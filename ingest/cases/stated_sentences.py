@@ -91,6 +91,7 @@ _SENTENCES: Final = tuple(
         (r"queue resource quota insufficient\b.*", "Unschedulable", "volcano"),
         (r"resource in cluster is overused\b.*", "Unschedulable", "volcano"),
         (r"\d+/\d+ tasks in gang unschedulable: .*", "Unschedulable", "volcano"),
+        (r"couldn't assign flavors to pod set .*", "Pending", "kueue-admission"),
         (r"running \"\w+\" filter plugin: .*", "FailedScheduling", ""),
         (r"running (?:Reserve|Permit|PreBind|Bind) plugin \"[^\"]+\": .*", "FailedScheduling", ""),
         (rf"{_OF_POD.pattern}.*", "Unschedulable", "kai-scheduler"),

@@ -63,7 +63,7 @@ def explain_workload(facts: DiagnosisFacts, workload: Workload, gates: Sequence[
     words: dict[str, Word] = {
         "workload": workload.name,
         "held": write_phrase("held_workload" if is_alone else "held_pod", workload=workload.name),
-        "local_queue": get_text(workload.object, "spec", "queueName"),
+        "local_queue": get_text(workload.object, "spec", "queueName") or "?",
         "queue": workload.cluster_queue or "?",
         "namespace": facts.namespace,
         "gates": shorten_list(gates),

@@ -21,6 +21,16 @@ PLUGIN = (
 )
 
 
+RECLAIM = (
+    "I0312 10:00:00.000000       1 capacity.go:255] Queue <labs> can not reclaim, deserved <cpu 4000.00>, "
+    "allocated <cpu 9000.00, pods 5.00>, share <2>\n"
+)
+UNREGISTERED = (
+    "W0312 10:00:00.000000       1 device_info.go:97] Failed to get node devices. nodeName edge-4, deviceType "
+    "Ascend310P, error annos not found hami.io/node-register-Ascend310P\n"
+)
+
+
 @pytest.mark.parametrize(
     ("content", "advice"),
     [
@@ -39,6 +49,9 @@ PLUGIN = (
         (f"{GPUSHARE}satisfied.\n".encode(), "the kubelet asked it for 3 units of GPU memory"),
         (PLUGIN.encode(), "the log of a device plugin"),
         (PLUGIN.encode(), "It says: Failed to initialize NVML: ERROR_DRIVER_NOT_LOADED"),
+        (RECLAIM.encode(), "queue labs takes nothing back from other queues"),
+        (RECLAIM.encode(), "It deserves cpu 4000.00, and holds cpu 9000.00, pods 5.00."),
+        (UNREGISTERED.encode(), "node edge-4 lacks the annotation hami.io/node-register-Ascend310P"),
         (b"Dear all,\nmy pod waits.\n", "Is it the log of the container vgpu-scheduler-extender"),
     ],
 )
