@@ -4,11 +4,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from engine.cases.pod_facts import CaseFacts
+from engine.diagnosis.outcome import Word
 from engine.diagnosis.tree import diagnose
 from engine.snapshot.case_objects import collect_objects
 from ingest.readers.kube import KubeEvents
 from ingest.reading.trusted_reporters import TrustedReporters
-from schemas.answers.diagnosis import Diagnosis
+from schemas.answers.diagnosis import Diagnosis, InBothLanguages
 from schemas.json_types import Json
 from tests.support.builders.api_server_objects import list_attempts
 
@@ -81,3 +82,8 @@ def get_code(diagnosis: Diagnosis) -> str:
     """Get the code of the main obstacle."""
     assert diagnosis.obstacle, diagnosis.sentence.en
     return diagnosis.obstacle.code
+
+
+def to_english(word: Word) -> str | int:
+    """Return a word of an obstacle as its English sentence has it."""
+    return word.en if isinstance(word, InBothLanguages) else word
