@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from pathlib import Path
 from socket import gethostname
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationInfo
 
 from runtime import durations
 from runtime.settings.kafka_connection import KafkaConnection
@@ -205,6 +206,20 @@ class NotifySettings(ServiceSettings):
 
     cluster_name: Annotated[ClusterName, Flag(metavar="NAME")] = DEFAULT_CLUSTER
     """The name of the Kubernetes cluster, where several share Kafka and OpenSearch."""
+    notify_targets: Annotated[Path | None, Flag(("--targets", "--notify-targets"), metavar="FILE")] = None
+    """File of targets, as docs/notifications.md describes. `all` sends messages only where it exists."""
+    notify_page_url: Annotated[str, Flag(("--page-url", "--notify-page-url"), metavar="URL")] = ""
+    """The API's address for people, for links in messages."""
+    notify_settle: Annotated[
+        Duration, Field(ge=timedelta(0)), Flag(("--settle", "--notify-settle"), metavar="DURATION")
+    ] = timedelta(seconds=30)
+    """Time that news has to last until it is sent."""
+    notify_memory_file: Annotated[Path | None, Flag(("--memory-file", "--notify-memory-file"), metavar="FILE")] = None
+    """File of what was sent; default: the ConfigMap schedulerlog-notify."""
+    notify_api_token: Annotated[
+        SecretStr | None, Flag(("--api-token-file", "--notify-api-token-file"), metavar="FILE")
+    ] = None
+    """Bearer token for the API, which may list all pods; needed where the API checks its callers."""
 
 
 class EventsSettings(KafkaConnection, ServiceSettings):

@@ -12,6 +12,7 @@ import typer
 from prometheus_client import disable_created_metrics
 
 from api.server import ListenError, check_cluster, describe_address, listen
+from cli.single_process.messenger import read_named_targets
 from cli.single_process.parts import NAMES, OUR_SCHEDULER, Choice, build_parts
 from cli.single_process.settings import SingleProcessSettings
 from ingest.errors import KafkaUnavailableError, MistakeError
@@ -57,8 +58,8 @@ def run_all(
         timedelta, create_duration_option("--wait", "How long to wait at the start for stores that are not up yet.")
     ] = "10m",  # type: ignore[assignment]
 ) -> None:
-    """Run worker, index writer, placements, alerts, Kubernetes events, retention, API and readers as one process, until
-    SIGTERM: for clusters of up to 100 nodes.
+    """Run worker, index writer, placements, alerts, Kubernetes events, messages, retention, API and readers as one
+    process, until SIGTERM: for clusters of up to 100 nodes.
     """
     excluded = frozenset(without or ())
     if unknown := sorted(excluded - set(NAMES)):
@@ -70,15 +71,18 @@ def run_all(
         one_line_for(ListenError, UnreachableError, NotProvisionedError, CrashLoopError, status=1),
         tracing(settings, "all") as spans,
     ):
+        has_api, has_cluster = settings.api_enabled and "api" not in excluded, is_configured(settings.kubeconfig)
+        has_notify = "notify" not in excluded
         choice = Choice(
             tuple(load(rules)),
-            listen(settings.api_listen) if settings.api_enabled and "api" not in excluded else None,
+            listen(settings.api_listen) if has_api else None,
             spans,
-            has_cluster=is_configured(settings.kubeconfig),
+            has_cluster=has_cluster,
             excluded=excluded,
             hami_log=hami_log,
             kai_log=kai_log,
             events_of=tuple(events_of or (OUR_SCHEDULER,)),
+            targets=read_named_targets(settings, has_api=has_api, has_cluster=has_cluster) if has_notify else {},
         )
         asyncio.run(_run(settings, choice, wait if provision else None))
     # A consumer thread that still waits for a broker must not keep a process that has ended.

@@ -85,6 +85,7 @@ _IN_ONE_PROCESS: Final = [
     "all",
     Branch("not .Values.sources.kubeEvents.enabled", "--without=kube-events", ABSENT),
     Branch("not .Values.events.enabled", "--without=events", ABSENT),
+    Branch("not .Values.notify.enabled", "--without=notify", ABSENT),
     # The default of the command is that of the value.
     HelmLines(
         '{{- if ne (join "," .Values.events.schedulers) "schedulerlog" }}\n{{- range .Values.events.schedulers }}\n'
@@ -172,6 +173,10 @@ EDITS: Final = (
     ),
     Filling(
         r"Deployment/schedulerlog-notify .*\.args\.\d", _replace(r"(?<=--page-url=).*", ".Values.dashboards.apiUrl")
+    ),
+    Filling(
+        r"Deployment/schedulerlog-api .*\.env\.\d\.value",
+        _replace(r"https://schedulerlog\.example:31994", ".Values.dashboards.apiUrl"),
     ),
     Filling(r"Job/schedulerlog-dashboards .*\.args\.\d", _replace(r"(?<=--url=).*", ".Values.dashboards.url")),
     Filling(r"Job/schedulerlog-dashboards .*\.args\.\d", _replace(r"(?<=--api-url=).*", ".Values.dashboards.apiUrl")),

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 from urllib.parse import quote
 
 import aiohttp
@@ -24,6 +24,7 @@ from pipeline.notify.sent_memory import Sent, SentMemory
 from pipeline.notify.subscriptions import ReadMetadata, find_targets
 from pipeline.notify.targets import Target
 from pipeline.notify.waiting_workloads import DecisiveWait, SubscribedWorkload, WorkloadObstacles
+from pipeline.settings import NotifySettings
 from runtime.backoff import Backoff
 from runtime.kubernetes.errors import KubeApiError
 from schemas.json_types import Json
@@ -48,12 +49,23 @@ class ApiAccess:
     url: str
     ca_file: Path | None = None
     token: SecretStr | None = None
+    certificate_file: Path | None = None
+    """The API's own certificate, in place of an authority, where its URL has no name of the certificate."""
+    host: str = ""
+    """Name under which the API answers, in place of the URL's."""
 
     def build_headers(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.token.get_secret_value()}"} if self.token else {}
+        host = {"Host": self.host} if self.host else {}
+        return host | ({"Authorization": f"Bearer {self.token.get_secret_value()}"} if self.token else {})
 
     def build_context(self) -> ssl.SSLContext | bool:
-        return ssl.create_default_context(cafile=self.ca_file) if self.ca_file else True
+        if self.certificate_file is None:
+            return ssl.create_default_context(cafile=self.ca_file) if self.ca_file else True
+        context = ssl.create_default_context(cafile=self.certificate_file)
+        context.check_hostname = False
+        # The certificate itself is trusted, without its authority.
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        return context
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +76,11 @@ class NotifyPolicy:
     """Time that news has to last."""
     link: str
     """Address of the page for people; empty for none."""
+
+    @classmethod
+    def from_settings(cls, settings: NotifySettings, targets: Mapping[str, Target]) -> Self:
+        page = settings.notify_page_url.rstrip("/")
+        return cls(settings.cluster_name, targets, settings.notify_settle, page)
 
 
 @dataclass(slots=True)

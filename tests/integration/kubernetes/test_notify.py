@@ -1,4 +1,5 @@
-"""`pipeline notify` on a real API server with the rights of its component: annotations, receivers, memory, restarts.
+"""`pipeline notify` on a real API server with the rights of its component: annotations, receivers, memory, restarts;
+and the same as a part of `schedulerlog all`.
 
 kube-scheduler refuses and binds the pods, controllers make the Deployment's, the API of schedulerlog lists what waits.
 """
@@ -16,6 +17,7 @@ import pytest
 import yaml
 from anyio.from_thread import start_blocking_portal
 
+from dev.demo.processes import find_free_ports
 from dev.embedded.control_plane import ControlPlane
 from pipeline.notify.subscriptions import ANNOTATION
 from tests.support.control_plane.deployed import KUSTOMIZE, NAMESPACE, apply, build, combine, emptied, select_kinds
@@ -25,6 +27,7 @@ from tests.support.control_plane.service_account import a_kubeconfig, write_toke
 from tests.support.harness.api_process import Served
 from tests.support.harness.forked import Forked
 from tests.support.harness.watched_cluster import watched_api
+from tests.support.reused_backends import reused_backends
 from tests.support.smtp_receiver import SmtpReceiver, receiving_mail
 from tests.support.waiting import until
 from tests.support.webhook_receiver import Receiver, receiving
@@ -33,8 +36,10 @@ ACCOUNT: Final = "schedulerlog-notify"
 RIGHTS: Final = ("Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
 MEMORY: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{ACCOUNT}"
 SMALL: Final = {"cpu": "1", "memory": "4Gi", "ephemeral-storage": "10Gi", "pods": "110"}
+LARGE: Final = SMALL | {"cpu": "16"}
 TAINT: Final = {"key": "maintenance", "effect": "NoSchedule"}
 CONTAINER: Final = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "2"}}}
+IN_ONE: Final = ("--without=alerts", "--without=retention", "--without=events")
 
 
 @dataclass
@@ -48,9 +53,9 @@ class Notifying:
     mail: SmtpReceiver
     processes: list[Forked] = field(default_factory=list)
 
-    def start(self) -> None:
+    def start(self, **settings: str) -> None:
         with self.log.open("ab") as log:
-            environment = os.environ | {"POD_NAMESPACE": NAMESPACE}
+            environment = os.environ | {"POD_NAMESPACE": NAMESPACE} | settings
             self.processes.append(Forked(*self.command, stdout=log, stderr=log, env=environment))
 
     def kill(self) -> None:
@@ -66,8 +71,11 @@ class Notifying:
 
 
 @contextmanager
-def notifying(cluster: ControlPlane, folder: Path, api_url: str) -> Iterator[Notifying]:
-    """The process with the rights of the rendered component, and its targets; it is not started yet."""
+def notifying(cluster: ControlPlane, folder: Path, api_url: str = "") -> Iterator[Notifying]:
+    """The process with the rights of the rendered component, and its targets; it is not started yet.
+
+    Without the URL of an API it is the one process, as an administrator.
+    """
     objects = build(cluster, combine(folder / "overlay", KUSTOMIZE / "base", ["notify"]))
     with (
         emptied(cluster),
@@ -87,8 +95,9 @@ def notifying(cluster: ControlPlane, folder: Path, api_url: str) -> Iterator[Not
         }
         (folder / "targets.yaml").write_text(yaml.safe_dump(targets))
         command = [
-            "pipeline", "notify", f"--targets={folder}/targets.yaml", f"--api-url={api_url}", "--settle=3s",
-            f"--kubeconfig={a_kubeconfig(folder / 'account', cluster)}",
+            *(["pipeline", "notify", f"--api-url={api_url}"] if api_url else ["schedulerlog", "all", *IN_ONE]),
+            f"--targets={folder}/targets.yaml", "--settle=3s",
+            f"--kubeconfig={a_kubeconfig(folder / 'account', cluster) if api_url else cluster.kubeconfig}",
         ]  # fmt: skip
         running = Notifying(command, folder / "notify.log", webhook, bus, mail)
         try:
@@ -173,8 +182,7 @@ def test_each_change_is_sent_once_to_who_annotated_also_by_a_process_that_was_ki
         notify.kill()
         notify.start()
         patch(client, f"/api/v1/nodes/{name}", {"spec": {"taints": [TAINT]}})
-        amounts = SMALL | {"cpu": "16"}
-        patch(client, f"/api/v1/nodes/{name}/status", {"status": {"allocatable": amounts, "capacity": amounts}})
+        patch(client, f"/api/v1/nodes/{name}/status", {"status": {"allocatable": LARGE, "capacity": LARGE}})
         # A pod is not tried again for a node that it does not tolerate, except by a scheduler that starts.
         control_plane.start_scheduler({})
         until(notify.read_texts, lambda texts: list(map(len, texts)) == [2, 2, 4])
@@ -205,6 +213,48 @@ def test_each_change_is_sent_once_to_who_annotated_also_by_a_process_that_was_ki
     ids = [event["id"] for event in notify.bus.bodies]
     assert len(set(ids)) == len(ids)
     check_rights(control_plane, tmp_path)
+
+
+@pytest.mark.timeout(600)
+def test_the_one_process_sends_messages_too_and_its_readiness_names_the_part(
+    control_plane: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    control_plane.start_scheduler({})
+    name = f"{namespace}-0"
+    node = {"metadata": {"name": name}, "status": {"allocatable": SMALL, "capacity": SMALL}}
+    ports = find_free_ports("api", "metrics")
+    with (
+        control_plane.open_client() as client,
+        created_nodes(control_plane, [node]),
+        reused_backends.taken() as servers,
+        notifying(control_plane, tmp_path) as notify,
+        httpx.Client(base_url=f"http://127.0.0.1:{ports['api']}", timeout=30) as asking,
+    ):
+        subscribe(client, namespace)
+        environment = servers.environment | {
+            "SCHEDULERLOG_API_LISTEN": ports["api"], "SCHEDULERLOG_METRICS_ADDRESS": ports["metrics"],
+        }  # fmt: skip
+        notify.start(**environment)
+        until(notify.read_texts, lambda texts: list(map(len, texts)) == [1, 1, 2])
+        lone, web = f"{namespace}/Pod/lone", f"{namespace}/Deployment/web"
+        waits = [f"{lone} waits"], ["waits ResourceNeverEnough"], [f"{web} waits", f"{lone} waits"]
+        assert notify.read_texts() == waits
+        wait_until_remembered(client, "ResourceNeverEnough")
+        until(lambda: httpx.get(f"http://127.0.0.1:{ports['metrics']}/readyz").text.splitlines(), is_ready)
+
+        notify.kill()
+        notify.start(**environment)
+        patch(client, f"/api/v1/nodes/{name}/status", {"status": {"allocatable": LARGE, "capacity": LARGE}})
+        until(notify.read_texts, lambda texts: list(map(len, texts)) == [2, 2, 4])
+        texts = notify.read_texts()
+        assert (texts[0][1], texts[1][1]) == (f"{lone} started", "started")
+        until(lambda: read_remembered(client), lambda rows: not rows)
+        assert asking.get("/api/v1/pending").json()["pods"] == 0
+
+
+def is_ready(lines: list[str]) -> bool:
+    """Tell whether every part is ready, the messenger among them."""
+    return "notify: ok" in lines and all(line.endswith(": ok") for line in lines)
 
 
 def check_rights(cluster: ControlPlane, folder: Path) -> None:

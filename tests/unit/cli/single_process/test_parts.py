@@ -9,10 +9,12 @@ from api.settings import Settings as ApiSettings
 from cli.single_process.parts import NAMES, Choice, build_parts
 from cli.single_process.settings import SingleProcessSettings
 from ingest.reading.options import WatchSettings
+from pipeline.notify.targets import CloudEventsTarget
 from pipeline.settings import (
     AlertsSettings,
     EventsSettings,
     IndexSettings,
+    NotifySettings,
     PlacementsSettings,
     ProvisionSettings,
     RetentionSettings,
@@ -23,7 +25,7 @@ from runtime.telemetry.spans import NO_TRACING
 
 MODELS = (
     ApiSettings, WorkerSettings, IndexSettings, PlacementsSettings, AlertsSettings, EventsSettings, RetentionSettings,
-    ProvisionSettings, WatchSettings,
+    ProvisionSettings, WatchSettings, NotifySettings,
 )  # fmt: skip
 DIFFERENT = {(WatchSettings, "kafka_bootstrap_servers"), (ApiSettings, "opensearch_timeout")}
 """A reader can do without Kafka, this process cannot; the API's time limit is the next test."""
@@ -69,7 +71,9 @@ def test_the_api_has_its_own_time_limit_unless_one_is_set(settings: SingleProces
 def test_every_part_of_the_list_runs_where_its_options_are(
     settings: SingleProcessSettings, listening: socket.socket
 ) -> None:
-    names = list_names(settings, listening, hami_log="kube-system/hami-scheduler-*", kai_log="kai/scheduler")
+    targets = {"bus": CloudEventsTarget(kind="cloudevents", url="http://127.0.0.1:1")}
+    logs = {"hami_log": "kube-system/hami-scheduler-*", "kai_log": "kai/scheduler"}
+    names = list_names(settings, listening, **logs, targets=targets)
     assert sorted(names) == sorted(NAMES)
 
 
@@ -77,7 +81,7 @@ def test_without_a_cluster_nothing_asks_its_api_server(
     settings: SingleProcessSettings, listening: socket.socket
 ) -> None:
     names = list_names(settings, listening, has_cluster=False)
-    assert set(NAMES) - set(names) == {"kube-events", "events", "hami-log", "kai-log"}
+    assert set(NAMES) - set(names) == {"kube-events", "events", "hami-log", "kai-log", "notify"}
 
 
 def test_excluded_parts_and_an_api_that_is_switched_off_do_not_run(settings: SingleProcessSettings) -> None:

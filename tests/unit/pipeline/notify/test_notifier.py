@@ -330,7 +330,7 @@ async def test_what_was_sent_is_in_a_config_map_that_is_made_when_it_is_needed()
 async def test_outside_of_a_cluster_the_memory_needs_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("POD_NAMESPACE", raising=False)
     policy = NotifyPolicy("default", {}, timedelta(), "")
-    service = NotifyService(ApiAccess("http://127.0.0.1:1"), policy, from_kubeconfig(tmp_path, None), None, None, "m")
+    service = NotifyService(ApiAccess("http://127.0.0.1:1"), policy, from_kubeconfig(tmp_path, None), None, None)
     with pytest.raises(SettingError, match="--memory-file"):
         await run(service)
 
