@@ -153,6 +153,11 @@ def iterate_group_statements(facts: DiagnosisFacts, group: Group) -> Iterator[St
             time = parse_moment(get_text(condition, "lastTransitionTime"))
             message = get_text(condition, "message")
             yield Statement(message, Evidence("group", path, time, words=message), get_text(condition, "reason"))
+    for condition in iterate_objects(group.object, "status", "schedulingConditions"):
+        time = parse_moment(get_text(condition, "lastTransitionTime"))
+        for reason in iterate_objects(condition, "reasons") if get_text(condition, "status") == "True" else ():
+            message = get_text(reason, "message")
+            yield Statement(message, Evidence("group", path, time, words=message), get_text(reason, "reason"))
 
 
 def find_refused_member(facts: DiagnosisFacts, group: Group) -> tuple[str, Statement] | None:

@@ -6,7 +6,7 @@ proportion, resourcequota) on the PodGroup; those of YuniKorn are in ``yunikorn`
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Final
 
@@ -70,17 +70,22 @@ def check_queues(facts: DiagnosisFacts) -> Iterator[TreeStep]:
 
 def _find_in_refusal(facts: DiagnosisFacts) -> FoundObstacle | None:
     refusal = find_refusal(facts)
-    if refusal is None:
-        return None
-    for pattern, describe in _TEXTS:
-        if match := pattern.search(refusal.text):
-            return describe(match, refusal)
-    return yunikorn.describe_request(facts, refusal)
+    return (_find_in_texts([refusal]) or yunikorn.describe_request(facts, refusal)) if refusal else None
+
+
+def _find_in_texts(statements: Iterable[Statement]) -> FoundObstacle | None:
+    for statement in statements:
+        for pattern, describe in _TEXTS:
+            if match := pattern.search(statement.text):
+                return describe(match, statement)
+    return None
 
 
 def _find_in_group(facts: DiagnosisFacts) -> FoundObstacle | None:
-    """Find why Volcano does not let the pod's group into its queue."""
+    """Find why Volcano or KAI does not let the pod's group into its queue."""
     group = find_group(facts)
+    if group is not None and group.system == "KAI" and find_refusal(facts) is None:
+        return _find_in_texts(iterate_group_statements(facts, group))
     if group is not None and group.system != SYSTEM:
         return None
     if obstacle := explain_queue(facts, group):

@@ -190,3 +190,32 @@ def test_a_quota_that_names_no_resource_is_exceeded_where_the_sum_is_above_its_l
     )
     assert get_code(diagnosis) == "QueueFull"
     assert f"leaves too little {named} for it" in diagnosis.sentence.en
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "code"),
+    [
+        ("Queue 'edge' does not exist", "True", "QueueMissing"),
+        (
+            (
+                "edge quota has reached the allowable limit of GPUs. Limit is 4 GPUs, currently 3 GPUs allocated "
+                "and workload requested 2 GPUs"
+            ),
+            "True",
+            "QueueFull",
+        ),
+        ("Queue 'edge' does not exist", "False", ""),
+    ],
+)
+def test_the_condition_of_kais_group_explains_a_pod_whose_events_are_gone(words: str, status: str, code: str) -> None:
+    reason = {"reason": "QueueDoesNotExist" if "exist" in words else "OverLimit", "message": words}
+    condition = {"type": "UnschedulableOnNodePool", "status": status, "reasons": [reason]}
+    group = {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {"namespace": "lab", "name": "pg"},
+        "status": {"schedulingConditions": [condition]},
+    }
+    pod = a_pod(spec={"schedulerName": "kai-scheduler"}, metadata={"annotations": {"pod-group-name": "pg"}})
+    diagnosis = diagnose_case(pod, group, a_node("n"))
+    assert (diagnosis.obstacle.code if diagnosis.obstacle else "") == code
