@@ -224,13 +224,14 @@ def _find_last_words(workload: Workload) -> str:
 def _explain_silence(workload: Workload) -> FoundObstacle:
     """Explain a Workload without a word of Kueue: behind the head of a queue that keeps the order strictly."""
     is_strict = get_text(workload.queue, "spec", "queueingStrategy") == "StrictFIFO"
-    words = describe_place(workload)
+    words, place_clauses = describe_place(workload)
     head = find_head(workload) if is_strict else None
     if head:
         words["head"] = name_workloads(workload, [head])
     clauses = ["strict"] if is_strict else []
     clauses += ["head"] if head else []
-    clauses += ["place" if "place" in words else "pending"] if words["pending"] else []
+    # The head is the only one before the second.
+    clauses += [name for name in place_clauses if not (head and name == "before" and words["place"] == 2)]
     return FoundObstacle("KueueQueued", words, clauses=clauses)
 
 

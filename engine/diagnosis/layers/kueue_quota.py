@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from engine.diagnosis.layers.kueue_messages import QuotaShortage, find_shortages
-from engine.diagnosis.layers.kueue_workloads import CLUSTER_QUEUE, Workload, list_competitors, sort_by_turn
+from engine.diagnosis.layers.kueue_workloads import CLUSTER_QUEUE, DOMAIN, Workload, list_competitors, sort_by_turn
 from engine.diagnosis.outcome import FoundObstacle, Word
 from engine.diagnosis.texts import load_texts, write_phrase
 from engine.diagnosis.wording import join_phrases, shorten_list
@@ -16,6 +16,11 @@ from engine.hami.quantities import parse_whole
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
 from schemas.answers.diagnosis import InBothLanguages
 
+_BY_USAGE: Final = "UsageBasedAdmissionFairSharing"
+"""Mode in which the LocalQueue that has used least comes first, before priorities (Kueue's KEP 4136)."""
+_BOOST: Final = f"{DOMAIN}/priority-boost"
+"""Annotation that changes the priority where an alpha feature is on (KEP 7990), which no object shows."""
+_LOOSE_ORDER: Final = "BestEffortFIFO"
 _NUMBERS: Final = ("needed", "nominal", "used")
 _WINNER: Final = re.compile(r"\(UID: (?P<uid>[^\s,)]+)")
 _WINNER_QUEUE: Final = re.compile(r"preemptor path: \S*/(?P<queue>[^\s;/]+)")
@@ -35,9 +40,9 @@ def explain_shortage(workload: Workload, message: str, flavors: Sequence[InBothL
         words |= details
         clauses += [*(["shortage"] if preemption else []), "needed" if first.needed else "limited", *detail_clauses]
         clauses += [*(["others"] if lacking else []), *(["flavors"] if flavors else [])]
-    position = describe_place(workload)
+    position, place_clauses = describe_place(workload)
     words |= position
-    clauses += ["place" if "place" in position else "pending"] if position["pending"] else []
+    clauses += place_clauses
     clauses += ["preempting"] if "Pending the preemption of" in message else []
     numbers = {name: int(text) for name in _NUMBERS if (text := str(words.get(name, ""))).isdecimal()}
     code = "KueuePreempted" if preemption else "KueueWaitsForQuota"
@@ -88,22 +93,45 @@ def _describe_winner(workload: Workload, message: str) -> Word:
     return write_phrase("workload_of_queue", queue=queue["queue"]) if queue else write_phrase("workload_unnamed")
 
 
-def describe_place(workload: Workload) -> dict[str, Word]:
-    """Describe the number of waiting Workloads, and the place among them if all of them were read."""
+def describe_place(workload: Workload) -> tuple[dict[str, Word], list[str]]:
+    """Describe the number of waiting Workloads, and those before this one if all of them were read: words and clauses.
+
+    No place where Kueue goes by more than priority and time.
+    """
     pending = get_object(workload.queue, "status").get("pendingWorkloads")
-    words: dict[str, Word] = {"pending": pending if isinstance(pending, int) else 0}
-    waiting = [other for other in list_competitors(workload) if not other.has_quota and other.is_active]
-    names = [(other.namespace, other.name) for other in sort_by_turn(waiting)]
-    if len(names) == pending and pending > 1 and (workload.namespace, workload.name) in names:
-        words["place"] = names.index((workload.namespace, workload.name)) + 1
-    return words
+    if not isinstance(pending, int) or not pending:
+        return {"pending": 0}, []
+    words: dict[str, Word] = {"pending": pending}
+    waiting = _list_waiting(workload)
+    if rule := _find_other_rule(workload, waiting):
+        return {**words, "rule": rule}, ["pending", *(["unordered"] if pending > 1 else [])]
+    names = [(other.namespace, other.name) for other in waiting]
+    if len(names) != pending or pending == 1 or (workload.namespace, workload.name) not in names:
+        return words, ["pending"]
+    index = names.index((workload.namespace, workload.name))
+    words |= {"place": index + 1, "before": name_workloads(workload, waiting[:index])}
+    is_loose = get_text(workload.queue, "spec", "queueingStrategy") == _LOOSE_ORDER
+    return words, ["place", *(["before"] if index else []), *(["loose"] if index and is_loose else [])]
 
 
 def find_head(workload: Workload) -> Workload | None:
     """Find the Workload whose turn it is before that of this one, among those that were read."""
-    waiting = [other for other in list_competitors(workload) if not other.has_quota and other.is_active]
-    head = next(iter(sort_by_turn(waiting)), None)
+    waiting = _list_waiting(workload)
+    head = None if _find_other_rule(workload, waiting) else next(iter(waiting), None)
     return head if head and head.name != workload.name else None
+
+
+def _list_waiting(workload: Workload) -> list[Workload]:
+    """List the waiting Workloads of the queue that were read, with the Workload itself, by priority and time."""
+    return sort_by_turn([other for other in list_competitors(workload) if not other.has_quota and other.is_active])
+
+
+def _find_other_rule(workload: Workload, waiting: Iterable[Workload]) -> str:
+    """Find the rule that changes the order of priority and time by amounts that no object has; empty without one."""
+    if get_text(workload.queue, "spec", "admissionScope", "admissionMode") == _BY_USAGE:
+        return _BY_USAGE
+    is_boosted = any(get_text(other.object, "metadata", "annotations", _BOOST) for other in waiting)
+    return _BOOST if is_boosted else ""
 
 
 def name_workloads(workload: Workload, others: Sequence[Workload], amounts: Sequence[str] = ()) -> InBothLanguages:

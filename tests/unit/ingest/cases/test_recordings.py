@@ -24,7 +24,7 @@ FOLDER: Final = Path(__file__).parent / "recordings"
 READ_AT: Final = datetime(2026, 11, 26, 1, 0, tzinfo=UTC)
 RUNS: Final = ("kueue 01-quota-free", "volcano 01-gang-runs", "gangs 01-gang-runs")
 CAUSES: Final = {
-    "kueue 02-quota-full job/train-c": "KueueWaitsForQuota: 8 of its 8; held by Job/train-a (8); number 2 of 3",
+    "kueue 02-quota-full job/train-c": "KueueWaitsForQuota: 8 of its 8; Job/train-a (8); 2 of 3; after Job/train-b",
     "kueue 04-flavor-taint job/train-a": "KueueFlavorRefused: the taint spot-04=true:NoSchedule",
     "kueue 05-flavor-selector job/train-a": "KueueFlavorRefused: does not match the node selector",
     "kueue 06-local-queue-missing job/train-a": "KueueQueueMissing: LocalQueue research does not exist",

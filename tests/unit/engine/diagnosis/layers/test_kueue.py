@@ -1,9 +1,11 @@
 """Scheduling gates: what Kueue's Workload behind them lacks, and gates of other controllers."""
 
+from typing import Any
+
 import pytest
 
 from schemas.json_types import Json
-from tests.support.builders.kueue_objects import GATE, a_workload, list_queues
+from tests.support.builders.kueue_objects import GATE, a_workload, an_object, list_queues
 from tests.support.builders.layer_objects import a_pod, diagnose_case, get_code
 
 
@@ -216,3 +218,55 @@ def test_an_eviction_by_a_check_names_the_check_and_the_next_try() -> None:
     assert "nodes is Retry (no capacity); taken back 2 times; it goes back into the queue at 2026-11-24T08:40:00Z" in (
         diagnosis.sentence.en
     )
+
+
+def a_waiting_workload(name: str, *, second: int, priority: int = 0, **metadata: str) -> Json:
+    """Build a Workload of the same queue that was created in this second of a minute."""
+    workload = a_workload("WaitingForQuota", "", priority=priority)
+    created = {"name": f"w-{name}", "creationTimestamp": f"2026-11-27T10:00:{second:02}Z"}
+    owner = {"kind": "Job", "name": name}
+    workload["metadata"] |= {**created, "ownerReferences": [owner], **metadata}
+    return workload
+
+
+def explain_third(*others: Json, **queue: Any) -> str:
+    """Explain a pod whose Workload is the third in its queue of three, by priority and time."""
+    message = "insufficient unused quota for nvidia.com/gpu in flavor big, 6 more needed"
+    workload = a_workload("WaitingForQuota", message)
+    workload["metadata"]["creationTimestamp"] = "2026-11-27T10:00:30Z"
+    return diagnose_case(a_pod(spec=GATE), workload, *others, *list_queues("24", **queue)).sentence.en
+
+
+BEFORE = (a_waiting_workload("urgent", second=50, priority=9), a_waiting_workload("early", second=10))
+"""Two that come before it: by its priority, and by its time."""
+
+
+def test_those_before_a_workload_in_its_queue_are_named_in_their_order() -> None:
+    strict = explain_third(*BEFORE, queueingStrategy="StrictFIFO")
+    assert strict.endswith("it is number 3 of 3 in the queue, after Job/urgent, Job/early.")
+    loose = explain_third(*BEFORE, queueingStrategy="BestEffortFIFO")
+    assert loose.endswith(", Job/early (BestEffortFIFO: one that fits may start before those ahead of it).")
+
+
+def test_those_before_it_in_other_namespaces_are_counted() -> None:
+    queue = an_object("LocalQueue", "night", "other", spec={"clusterQueue": "batch"})
+    text = explain_third(BEFORE[0], a_waiting_workload("secret", second=10, namespace="other"), queue)
+    assert "after Job/urgent, 1 workload of other namespaces" in text
+    assert "secret" not in text
+
+
+def test_no_place_is_given_where_not_all_that_wait_were_read() -> None:
+    text = explain_third(BEFORE[0])
+    assert text.endswith("; 3 workloads wait in the queue.")
+
+
+def test_no_place_is_given_where_usage_comes_before_priority() -> None:
+    text = explain_third(*BEFORE, admissionScope={"admissionMode": "UsageBasedAdmissionFairSharing"})
+    assert text.endswith("; its place is not known, because UsageBasedAdmissionFairSharing changes the order.")
+
+
+def test_no_place_is_given_where_a_priority_is_boosted() -> None:
+    boosted = a_waiting_workload("late", second=59)
+    boosted["metadata"]["annotations"] = {"kueue.x-k8s.io/priority-boost": "100"}
+    text = explain_third(BEFORE[0], boosted)
+    assert text.endswith("; its place is not known, because kueue.x-k8s.io/priority-boost changes the order.")
