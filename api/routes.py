@@ -29,8 +29,7 @@ from schemas.answers.attempts import FullSchedulerLog, History, SchedulerLog, Se
 from schemas.answers.capacity import Defragmentation, DrainPlan, Fits, Purchase
 from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodNodeGroups, PodScores
 from schemas.answers.diagnosis import Diagnosis
-from schemas.answers.names import Names
-from schemas.answers.nodes import Clusters, Nodes, Schedulers
+from schemas.answers.nodes import Clusters, Names, Nodes, Schedulers
 from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
 from schemas.answers.reports import FailureReport
 from schemas.answers.simulation import Simulation

@@ -16,7 +16,7 @@ from api.http.cluster import Cluster
 from api.http.errors import ApiError, NotFoundError, on_api_error, to_json_response
 from api.http.query_params import Query, refuse_repeated
 from api.memory.known_names import KnownName, KnownNames, find_matches, find_similar, write_question
-from schemas.answers.names import NameMatched, Names
+from schemas.answers.nodes import NameMatched, Names
 
 _MAX_CHECKED: Final = 1_000
 """Matches whose namespaces are checked: of thousands the first are shown."""

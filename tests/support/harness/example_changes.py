@@ -71,7 +71,7 @@ _HANDLER: Final = '''
     async def list_schedulers('''
 ENDPOINT: Final[Change] = {
     "api/routes.py": (
-        Edit("answers.nodes import Clusters, Nodes", "answers.nodes import Clusters, NodeNames, Nodes"),
+        Edit("answers.nodes import Clusters, Names, Nodes", "answers.nodes import Clusters, Names, NodeNames, Nodes"),
         Edit(
             '        Operation("/nodes", clusters',
             '        Operation("/node-names", clusters.list_node_names, NodeNames, "Names of nodes", {}, (400, 503)),\n'

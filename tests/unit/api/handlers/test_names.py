@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.answers.names import Names
+from schemas.answers.nodes import Names
 from tests.support.builders.events import OF_A_JOB
 from tests.support.fakes.reviews import Grant
 from tests.support.harness.api_app import Caller
