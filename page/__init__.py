@@ -9,6 +9,7 @@ formats        formats of times, durations, amounts and names
 heat_maps      tiles and cells for all nodes of an attempt, and for the devices of some nodes
 timelines      bars over time: pods on each device, and a pod's episodes
 plots          bars over time with series, and bars side by side
+time_axis      ticks at round times below a drawing
 report_file    the report of failures as a page of its own, Markdown or CSV
 log_file       the pods of a scheduler's log as a page of its own
 pod_manifest   the manifest of a pod, from the requests of an attempt

@@ -24,14 +24,16 @@ _FREQUENT: Final = (
 )
 """Frequent reasons that stand next to each other in the map of one pod; each has a colour of its own."""
 _RESULTS: Final = {"succeeded": FITS, "failed": "0", "pending": "1"}
+_LAYERS: Final = {"queue": "1", "gate": "4", "nodes": "0", "bind": "3", "start": FITS}
+"""Layers in the colours of ``.waits`` in the style sheet, which the time line of a pod has."""
 VERDICTS: Final = {PICKED: "picked", FITS: "fits", NOT_REACHED: "not-reached"}
 """Verdicts with the class of their colour."""
 
 
 def choose_colour(name: str) -> str:
     """Choose the last part of the colour's class, from the name only; frequent reasons have a colour of their own."""
-    if name in _RESULTS:
-        return _RESULTS[name]
+    if name in _RESULTS or name in _LAYERS:
+        return (_RESULTS | _LAYERS)[name]
     if name in _FREQUENT:
         return str(_FREQUENT.index(name))
     # Python's own hash differs from process to process.

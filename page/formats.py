@@ -13,6 +13,7 @@ from page.views import amounts
 _UNITS: Final = (86_400, 3600, 60, 1)
 _UNIT_NAMES: Final = {"en": ("d", "h", "min", "s"), "zh": ("天", "小时", "分", "秒")}
 _AGO: Final = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
+_MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC", re.ASCII)
 _INERT: Final = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 """Categories of characters that no text of the page needs: controls, marks of direction, halves of pairs."""
 _ALLOWED: Final = "\n\t"
@@ -40,13 +41,27 @@ def _write_out(match: "re.Match[str]") -> str:
 
 
 def format_code(text: str) -> Markup:
-    """Escape the text: words between backquotes become ``<code>``; no line ends between a number and its unit."""
+    """Escape the text: words between backquotes become ``<code>``, and times ``<time>``.
+
+    No line ends between a number and its unit.
+    """
     parts = escape_hidden(text).split("`")
     # An unpaired backquote is an ordinary character.
     if len(parts) % 2 == 0:
-        return escape(_keep_units(escape_hidden(text)))
+        return _mark_times(_keep_units(escape_hidden(text)))
     code = Markup("<code>{}</code>")
-    return Markup("").join(code.format(part) if number % 2 else _keep_units(part) for number, part in enumerate(parts))
+    return Markup("").join(
+        code.format(part) if number % 2 else _mark_times(_keep_units(part)) for number, part in enumerate(parts)
+    )
+
+
+def _mark_times(text: str) -> Markup:
+    """Escape the text, with a time element for each time in it: the page shows those in the reader's zone."""
+    element = Markup('<time datetime="{}T{}Z">{} {} UTC</time>')
+    # The pattern has two groups: a text, then a date, a time and a text for each time.
+    first, *others = _MOMENT.split(text)
+    triples = zip(others[::3], others[1::3], others[2::3], strict=True)
+    return escape(first) + Markup("").join(element.format(day, time, day, time) + words for day, time, words in triples)
 
 
 def _keep_units(text: str) -> str:

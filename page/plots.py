@@ -1,18 +1,24 @@
 """Plots as SVG: bars over time with a part for each series, and bars side by side; each has its numbers as a title."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
 from page.colours import choose_colour
-from page.formats import escape_hidden, format_amount
+from page.formats import escape_hidden, format_amount, parse_time
+from page.time_axis import draw_time_axis
 
 WIDTH: Final = 900
 HEIGHT: Final = 220
 
 _PART: Final = Markup('<rect class="p{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}</title></rect>')
 _LINK: Final = Markup('<a href="{}" tabindex="-1">{}</a>')
+_SCALED: Final = Markup(
+    '<div class="scaled"><p class="scale" aria-hidden="true"><span>{}</span><span>{}</span><span>0</span></p>'
+    "<div>{}{}</div></div>"
+)
 _BAR: Final = Markup(
     '<tr><th scope="row">{}</th><td><svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
     '<rect class="p{}" width="{:.2f}" height="1"/></svg></td><td class="n">{}</td></tr>'
@@ -34,12 +40,23 @@ def find_highest_bar(series: Sequence[Series]) -> float:
     return max((sum(values) for values in zip(*(layer.values for layer in series), strict=True)), default=0)
 
 
-def draw_bars_over_time(title: str, times: Sequence[str], series: Sequence[Series]) -> Markup:
-    """Draw a bar for each time, with a part for each series; the first series at the bottom."""
-    highest = find_highest_bar(series) or 1
+def draw_bars_over_time(
+    title: str,
+    times: Sequence[str],
+    series: Sequence[Series],
+    interval_seconds: int,
+    write_value: Callable[[float], str] = format_amount,
+    *,
+    has_halves: bool = False,
+) -> Markup:
+    """Draw a bar for each time, with a part for each series, between a scale of values and an axis of time.
+
+    The first series is at the bottom. ``times``: begins of the bars. ``has_halves``: of counts no value is half of one.
+    """
+    highest = find_highest_bar(series)
     width = WIDTH / max(len(times), 1)
     parts = []
-    for index, time in enumerate(times if series else ()):
+    for index, time in enumerate(times if highest else ()):
         bottom = float(HEIGHT)
         for layer in series:
             height = layer.values[index] / highest * HEIGHT
@@ -51,10 +68,14 @@ def draw_bars_over_time(title: str, times: Sequence[str], series: Sequence[Serie
                     bottom,
                     max(width - 1, 1),
                     height,
-                    f"{time} {escape_hidden(layer.title or layer.key)}: {layer.values[index]:g}",
+                    f"{time} {escape_hidden(layer.title or layer.key)}: {write_value(layer.values[index])}",
                 )
                 parts.append(_LINK.format(layer.addresses[index], part) if layer.addresses else part)
-    return _wrap_drawing(title, parts, "group" if any(layer.addresses for layer in series) else "img")
+    drawing = _wrap_drawing(title, parts, "group" if any(layer.addresses for layer in series) else "img")
+    half = write_value(highest / 2) if has_halves or highest % 2 == 0 else ""
+    end = parse_time(times[-1]) + timedelta(seconds=interval_seconds) if times else None
+    axis = draw_time_axis(times[0], end) if end else ""
+    return _SCALED.format(write_value(highest), half, drawing, axis)
 
 
 def draw_bars_side_by_side(title: str, bars: Sequence[tuple[str, float]], unit: str = "") -> Markup:

@@ -13,7 +13,8 @@ from page import formats
 from page.colours import choose_colour
 from page.commands import write_curl, write_kubectl, write_kubectl_simulation, write_terminal_command
 from page.page_context import NAVIGATION, ROOT, PageContext
-from page.timelines import draw_episodes, draw_waits, map_pod_colours
+from page.time_axis import draw_time_axis
+from page.timelines import draw_episodes, draw_waits, find_ends, map_pod_colours
 from page.views.amounts import to_natural_order
 from page.views.fleet import add_nodes, list_excluded
 from page.views.translations import get_meaning, translate_gap, write_exclusion
@@ -61,7 +62,9 @@ def build_environment() -> Environment:
         "ROOT": ROOT,
         "NAVIGATION": NAVIGATION,
         "draw_episodes": draw_episodes,
+        "draw_time_axis": draw_time_axis,
         "draw_waits": draw_waits,
+        "find_ends": find_ends,
         "choose_colour": choose_colour,
         "map_pod_colours": map_pod_colours,
         "write_curl": write_curl,

@@ -92,7 +92,9 @@ def build_view(report: FailureReport) -> dict[str, Any]:
         for name in ("waiting", "placed")
     }
     plots = {
-        "over_time": draw_bars_over_time(say("report.over_time"), report.over_time.times, over_time),
+        "over_time": draw_bars_over_time(
+            say("report.over_time"), report.over_time.times, over_time, report.over_time.interval_seconds
+        ),
         **{
             name: draw_bars_side_by_side(say(f"report.{name}"), bars, "h") if bars else ""
             for name, bars in causes.items()

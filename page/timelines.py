@@ -96,16 +96,27 @@ class WaitBar:
     width: float
 
 
+def find_ends(waits: Sequence[Mapping[str, Any]]) -> tuple[datetime, datetime]:
+    """Find the time at which the first wait began and the one at which the last of them ended, or has not."""
+    begins = [parse_time(wait["since"]) for wait in waits]
+    ends = [begin + timedelta(seconds=wait["waited_seconds"]) for begin, wait in zip(begins, waits, strict=True)]
+    return min(begins), max(ends)
+
+
 def draw_waits(waits: Sequence[Mapping[str, Any]]) -> list[WaitBar]:
-    """Draw the time in each layer one after the other; none without any time."""
-    total = sum(wait["waited_seconds"] for wait in waits)
-    bars: list[WaitBar] = []
-    x = 0.0
-    for wait in waits if total > 0 else ():
-        width = wait["waited_seconds"] / total * WIDTH
-        bars.append(WaitBar(wait, round(x, 1), round(width, 1)))
-        x += width
-    return bars
+    """Draw the time in each layer where it was; none without any time."""
+    if not any(wait["waited_seconds"] > 0 for wait in waits):
+        return []
+    begin, end = find_ends(waits)
+    scale = WIDTH / (end - begin).total_seconds()
+    return [
+        WaitBar(
+            wait,
+            round((parse_time(wait["since"]) - begin).total_seconds() * scale, 1),
+            round(wait["waited_seconds"] * scale, 1),
+        )
+        for wait in waits
+    ]
 
 
 MIN_EPISODE: Final = 6

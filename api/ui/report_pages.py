@@ -1,7 +1,8 @@
 """Pages of counts over time and of the report of failures, also as files."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from starlette.requests import Request
@@ -9,10 +10,12 @@ from starlette.responses import Response
 
 from api.http.trends_query import INTERVALS
 from api.ui.page_shell import MENDED, PageShell, build_context, select_parameters
+from page.formats import format_amount, format_duration, parse_time
 from page.page_context import ROOT
-from page.plots import Series, draw_bars_over_time, find_highest_bar
+from page.plots import Series, draw_bars_over_time
 from page.report_file import build_view
 from schemas.answers.reports import FailureReport
+from schemas.codec.records import format_rfc3339
 from schemas.json_types import Json
 
 DIMENSIONS: Final = ("obstacle", "reason", "namespace", "pool", "model", "result", "workload", "queue", "layer")
@@ -39,23 +42,34 @@ def _select_trends(request: Request) -> dict[str, str | None]:
 
 
 MIN_BARS: Final = 12
+SHORTEST_BAR_SECONDS: Final = 60
 
 
-def _skip_empty_times(series: Sequence[Json], count: int) -> int:
-    """Skip the beginning of a range in which nothing was counted: data of three minutes fill no day."""
-    filled = (index for index in range(count) if any(item["values"][index] for item in series))
-    return max(0, min(next(filled, count) - 1, count - MIN_BARS))
+def find_shorter_range(trends: Json, *, has_interval: bool) -> str:
+    """Find the begin of a range that the counts fill: data of three minutes fill no day. Empty if they fill half."""
+    times, series = trends["times"], _list_named(trends)
+    filled = (index for index in range(len(times)) if any(item["values"][index] for item, _ in series))
+    first = next(filled, 0)
+    if first <= len(times) / 2:
+        return ""
+    bar = timedelta(seconds=trends["interval_seconds"] if has_interval else SHORTEST_BAR_SECONDS)
+    return format_rfc3339(min(parse_time(times[first]), parse_time(trends["until"]) - MIN_BARS * bar))
 
 
-def _to_bars(request: Request, trends: Json, item: Json, begin: int, name: str = "") -> Series:
+def _list_named(trends: Json, other: str = "", unknown: str = "") -> list[tuple[Json, str]]:
+    """List the series with the names of those that have no key."""
+    ends = [(trends.get("other"), other), (trends.get("unknown"), unknown)]
+    return [*((item, "") for item in trends.get("items", [])), *((item, name) for item, name in ends if item)]
+
+
+def _to_bars(request: Request, trends: Json, item: Json, name: str = "") -> Series:
     """Convert the counts of one name to bars; they lead to the attempts behind them where a search has the filter."""
     context, key, dimension = build_context(request), item["key"], trends["by"]
     words = {"result": "status", "layer": "layer"}
     title = name or (context.get_text(f"{words[dimension]}.{key}") if dimension in words and key else key)
     ends = [*trends["times"][1:], trends["until"]]
-    ranges = list(zip(trends["times"], ends, strict=True))[begin:]
-    addresses = [_link_attempts(request, trends, key, *bounds) for bounds in ranges]
-    return Series(key or title, item["values"][begin:], title, addresses if all(addresses) else ())
+    addresses = [_link_attempts(request, trends, key, *bounds) for bounds in zip(trends["times"], ends, strict=True)]
+    return Series(key or title, item["values"], title, addresses if all(addresses) else ())
 
 
 def _link_attempts(request: Request, trends: Json, key: str, since: str, until: str) -> str:
@@ -72,25 +86,36 @@ class ReportPages:
     shell: PageShell
 
     async def show_trends(self, request: Request) -> Response:
-        answered = await self.shell.ask(request, "/trends", **_select_trends(request))
+        parameters = _select_trends(request)
+        answered = await self.shell.ask(request, "/trends", **parameters)
         if not answered.is_right and answered.status not in MENDED:
             return self.shell.show_problem(request, answered)
-        say, body = build_context(request).get_text, answered.parse_json()
-        ends = [(body.get("other"), say("report.other")), (body.get("unknown"), say("report.unknown"))]
-        named = [*((item, "") for item in body.get("items", [])), *((item, name) for item, name in ends if item)]
+        if answered.is_right and not (parameters["since"] or parameters["until"]):
+            since = find_shorter_range(answered.parse_json(), has_interval=bool(parameters["interval"]))
+            shorter = await self.shell.ask(request, "/trends", **parameters | {"since": since}) if since else answered
+            answered = shorter if shorter.is_right else answered
+        context, body = build_context(request), answered.parse_json()
+        named = _list_named(body, context.get_text("report.other"), context.get_text("report.unknown"))
         series = [item for item, _ in named]
-        times = body.get("times", [])
-        begin = 0 if request.query_params.get("since") else _skip_empty_times(series, len(times))
-        bars = [_to_bars(request, body, item, begin, name) for item, name in named]
+        bars = [_to_bars(request, body, item, name) for item, name in named]
+        is_by_layer = body.get("by") == "layer"
+        write_value = partial(format_duration, language=context.language) if is_by_layer else format_amount
         view = {
             "path": answered.path,
             "problem": None if answered.is_right else body,
-            "trends": body | {"since": times[begin] if begin else body.get("since")},
+            "trends": body,
             "names": [bar.title for bar in bars],
             "links": [_link_attempts(request, body, item["key"], body["since"], body["until"]) for item in series],
             "series": series,
-            "plot": draw_bars_over_time(say("nav.trends"), times[begin:], bars),
-            "highest": find_highest_bar(bars),
+            "plot": draw_bars_over_time(
+                context.get_text("nav.trends"),
+                body.get("times", []),
+                bars,
+                body.get("interval_seconds", 0),
+                write_value,
+                has_halves=is_by_layer,
+            ),
+            "write_value": write_value,
             "dimensions": DIMENSIONS,
             "counts": COUNTS,
             "intervals": [("", "–"), *((name, name) for name in INTERVALS)],

@@ -1,6 +1,8 @@
 """The first page, local times and the columns of a pod in a real Chromium, over the examples' cluster."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Browser
@@ -57,6 +59,35 @@ def test_times_are_local_with_utc_on_hover(browser: Browser, origin: str) -> Non
     assert tried.inner_text() == "2026-11-23 17:30:00"
     assert tried.get_attribute("title") == "2026-11-23 09:30:00 UTC"
     assert "Asia/Shanghai" in visitor.page.locator("footer").inner_text()
+    visitor.page.context.close()
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/New_York"])
+def test_an_axis_has_its_ticks_at_round_times_of_the_reader(browser: Browser, origin: str, zone: str) -> None:
+    visitor = open_page(browser, origin, POD, timezone_id=zone)
+    visitor.page.locator("svg.ticks text").first.wait_for()
+    ticks = visitor.page.evaluate(
+        "[...document.querySelectorAll('svg.ticks')].map((axis) => [axis.dataset.since, axis.dataset.until, "
+        "[...axis.querySelectorAll('text')].map((text) => [parseFloat(text.getAttribute('x')), "
+        "text.firstChild.textContent, text.querySelector('title').textContent])])"
+    )
+    ((since, until, labels),) = ticks
+    begin, end = (datetime.fromisoformat(time) for time in (since, until))
+    # The pod has waited for days since 2026-11-23 09:30 UTC: a tick is a day or several, at midnight of the reader.
+    assert len(labels) >= 2
+    for percent, label, title in labels:
+        moment = datetime.fromisoformat(title.removesuffix(" UTC")).replace(tzinfo=UTC)
+        assert percent == pytest.approx((moment - begin) / (end - begin) * 100, abs=0.01)
+        local = moment.astimezone(ZoneInfo(zone))
+        assert (local.strftime("%m-%d"), local.hour, local.minute) == (label, 0, 0)
+    visitor.page.context.close()
+
+
+def test_a_time_in_a_sentence_is_local_too(browser: Browser, origin: str) -> None:
+    visitor = open_page(browser, origin, POD, timezone_id="Asia/Shanghai")
+    text = visitor.page.locator("main").inner_text()
+    assert "When it was tried at 2026-11-23 17:30:00:" in text
+    assert "09:30:00" not in text
     visitor.page.context.close()
 
 

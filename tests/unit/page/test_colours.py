@@ -9,6 +9,7 @@ import pytest
 from page.colours import COLOURS, choose_colour, map_colours
 from page.plots import Series, draw_bars_over_time, draw_bars_side_by_side
 from page.render import STATIC
+from schemas.indices import LAYERS
 from schemas.reasons import read_catalogue
 
 PAIRS: Final = (("CardInsufficientMemory", "CardInsufficientCore"), ("CardCordoned", "CardNotHealth"))
@@ -18,8 +19,8 @@ PAIRS: Final = (("CardInsufficientMemory", "CardInsufficientCore"), ("CardCordon
 def test_a_reason_has_the_same_colour_next_to_any_other(codes: list[str]) -> None:
     number = choose_colour("CardInsufficientCore")
     assert map_colours(codes)["CardInsufficientCore"] == f"c{number}"
-    plot = draw_bars_over_time("Reasons", ["a"], [Series(code, [1]) for code in codes])
-    assert re.findall(r'class="p(\d+)"[^>]*><title>a CardInsufficientCore', plot) == [number]
+    plot = draw_bars_over_time("Reasons", ["2026-11-23T09:30:00Z"], [Series(code, [1]) for code in codes], 60)
+    assert re.findall(r'class="p(\d+)"[^>]*><title>2026-11-23T09:30:00Z CardInsufficientCore', plot) == [number]
     assert f'class="p{number}"' in draw_bars_side_by_side("Causes", [("CardInsufficientCore", 1.0)])
 
 
@@ -32,6 +33,13 @@ def test_every_reason_has_a_colour_of_the_palette_and_fitting_has_green() -> Non
     assert {choose_colour(code) for code in read_catalogue()} <= {str(number) for number in range(COLOURS)}
     assert map_colours([])["fits"] == "fits"
     assert choose_colour("succeeded") == "fits"
+
+
+def test_a_layer_has_the_colour_of_the_time_line_of_a_pod() -> None:
+    style = (STATIC / "style.css").read_text()
+    for layer in LAYERS:
+        (colour,) = re.findall(rf"\.waits \.{layer} {{ fill: var\(--(\w+)\); }}", style)
+        assert f".p{choose_colour(layer)} {{ fill: var(--{colour}); }}" in style
 
 
 def list_palette() -> Iterator[tuple[str, int, int, int]]:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from page.heat_maps import WOULD_BE_PICKED, draw_device_map
-from page.timelines import draw_device_lines, draw_episodes, draw_waits, fit_begin, map_pod_colours
+from page.timelines import draw_device_lines, draw_episodes, draw_waits, find_ends, fit_begin, map_pod_colours
 
 BEGIN, END = datetime(2026, 11, 23, 0, tzinfo=UTC), datetime(2026, 11, 23, 10, tzinfo=UTC)
 
@@ -93,10 +93,21 @@ def test_devices_of_node2_are_drawn_before_those_of_node10() -> None:
 
 def test_waits_fill_their_line_in_their_order() -> None:
     waits = [
-        {"layer": "queue", "waited_seconds": 30.0},
-        {"layer": "nodes", "waited_seconds": 90.0},
-        {"layer": "bind", "waited_seconds": 0.0},
+        {"layer": "queue", "since": "2026-11-23T09:00:00Z", "waited_seconds": 30.0},
+        {"layer": "nodes", "since": "2026-11-23T09:00:30Z", "waited_seconds": 90.0},
+        {"layer": "bind", "since": "2026-11-23T09:02:00Z", "waited_seconds": 0.0},
     ]
     bars = [(bar.wait["layer"], bar.x, bar.width) for bar in draw_waits(waits)]
     assert bars == [("queue", 0.0, 250.0), ("nodes", 250.0, 750.0), ("bind", 1000.0, 0.0)]
-    assert draw_waits([{"layer": "bind", "waited_seconds": 0.0}]) == draw_waits([]) == []
+    assert draw_waits(waits[2:]) == draw_waits([]) == []
+
+
+def test_a_wait_stands_where_its_time_is() -> None:
+    waits = [
+        {"layer": "queue", "since": "2026-11-23T09:00:00Z", "waited_seconds": 60.0},
+        {"layer": "nodes", "since": "2026-11-23T09:03:00Z", "waited_seconds": 60.0},
+    ]
+    assert [(bar.x, bar.width) for bar in draw_waits(waits)] == [(0.0, 250.0), (750.0, 250.0)]
+    assert find_ends(waits) == (
+        datetime(2026, 11, 23, 9, tzinfo=UTC), datetime(2026, 11, 23, 9, 4, tzinfo=UTC),
+    )  # fmt: skip

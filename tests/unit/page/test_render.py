@@ -126,6 +126,14 @@ def test_no_line_ends_between_a_number_and_its_unit() -> None:
     assert format_code("node 3 h-one") == "node 3 h-one"
 
 
+def test_a_time_in_a_sentence_is_an_element_that_a_page_shows_in_the_zone_of_its_reader() -> None:
+    moment = '<time datetime="2026-11-27T23:33:57Z">2026-11-27 23:33:57 UTC</time>'
+    assert format_code("When it was tried at 2026-11-27 23:33:57 UTC: <b>") == (
+        f"When it was tried at {moment}: &lt;b&gt;"
+    )
+    assert format_code("`2026-11-27 23:33:57 UTC`") == "<code>2026-11-27 23:33:57 UTC</code>"
+
+
 def test_numbers_are_for_people() -> None:
     assert format_amount(1234567) == "1,234,567"
     assert format_amount(2.50) == "2.5"

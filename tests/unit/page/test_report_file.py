@@ -4,11 +4,12 @@ import csv
 import html
 import io
 import re
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from markdown_it import MarkdownIt
 
+from page.formats import format_duration
 from page.plots import Series, draw_bars_over_time, draw_bars_side_by_side
 from page.report_file import write_file
 from schemas.answers.diagnosis import InBothLanguages
@@ -25,14 +26,14 @@ from schemas.answers.suggestions import AdmittingChangeFound
 from schemas.answers.trends import Trends
 
 HOSTILE = "a|b <script>alert(1)</script>\u202e\x1b[31m"
+MOMENT = "2026-11-23T09:30:00Z"
 NOTHING = Waited(pods=0, gpu_hours=0, causes=[])
 NO_TIMES = Percentiles(pods=0, p50_seconds=None, p90_seconds=None, p99_seconds=None)
 
 
 def a_report(**fields: object) -> FailureReport:
-    over_time = Trends(
-        by="reason", count="attempts", since="s", until="u", interval_seconds=60, times=["s"], items=[], other=None
-    )
+    times: Any = {"since": MOMENT, "until": MOMENT, "interval_seconds": 60, "times": [MOMENT]}
+    over_time = Trends(by="reason", count="attempts", items=[], other=None, **times)
     plain: dict[str, object] = {
         "cluster": "default", "namespace": None, "since": "2026-01-01T00:00:00Z", "until": "2026-01-08T00:00:00Z",
         "language": "en", "attempts": 0, "failed": 0, "failed_before": None, "bind_failed": 0,
@@ -183,9 +184,29 @@ def test_n4_a_name_is_no_tag_link_or_picture_in_markdown(key: str) -> None:
 
 
 def test_bars_are_as_high_as_their_numbers() -> None:
-    plot = draw_bars_over_time("Failures", ["a", "b"], [Series("x", [1, 2]), Series("y", [0, 2])])
+    times = ["2026-11-23T09:30:00Z", "2026-11-23T09:31:00Z"]
+    plot = draw_bars_over_time("Failures", times, [Series("x", [1, 2]), Series("y", [0, 2])], 60)
     # The second bar is the highest and has two halves; the first has a quarter of it.
-    assert [part.split('"')[0] for part in plot.split('height="')[1:]] == ["55.0", "110.0", "110.0"]
-    assert "<title>b y: 2</title>" in plot
-    assert draw_bars_over_time("Nothing", [], []).count("<rect") == 0
+    assert re.findall(r'<rect [^>]*height="([^"]+)"', plot) == ["55.0", "110.0", "110.0"]
+    assert "<title>2026-11-23T09:31:00Z y: 2</title>" in plot
+    # The axis reaches to the end of the last bar.
+    assert 'data-since="2026-11-23T09:30:00+00:00" data-until="2026-11-23T09:32:00+00:00"' in plot
+    assert draw_bars_over_time("Nothing", [], [], 60).count("<rect") == 0
+
+
+@pytest.mark.parametrize(("values", "half"), [([3, 4], "2"), ([3, 5], "")])
+def test_no_attempt_is_half_of_one_on_a_scale(values: list[int], half: str) -> None:
+    times = ["2026-11-23T09:30:00Z", "2026-11-23T09:31:00Z"]
+    plot = draw_bars_over_time("Failures", times, [Series("x", values)], 60)
+    assert f"<span>{values[1]}</span><span>{half}</span><span>0</span>" in plot
+
+
+def test_a_scale_of_seconds_is_in_words() -> None:
+    plot = draw_bars_over_time(
+        "Waits", ["2026-11-23T09:30:00Z"], [Series("nodes", [5400])], 60, format_duration, has_halves=True
+    )
+    assert "<span>1 h 30 min</span><span>45 min</span><span>0</span>" in plot
+
+
+def test_bars_side_by_side_have_their_names() -> None:
     assert "&lt;script&gt;" in draw_bars_side_by_side("Causes", [("<script>", 2.0)], "h")
