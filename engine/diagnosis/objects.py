@@ -56,7 +56,7 @@ def to_observed_pod(pod: Fields, path: str, now: datetime) -> PodOnCluster:
         message=get_text(status, "message"),
         has_run=_has_run(status),
         owners=_list_owners(metadata),
-        problems=_list_container_problems(pod),
+        problems=_list_container_problems(pod, now),
     )
 
 
@@ -74,15 +74,16 @@ def _has_run(status: Fields) -> bool:
     )
 
 
-def _list_container_problems(pod: Fields) -> list[ObjectProblem]:
+def _list_container_problems(pod: Fields, now: datetime) -> list[ObjectProblem]:
     """List the containers that can't start, with the last words of those that start again and again."""
     started = parse_moment(get_text(pod, "status", "startTime"))
-    since = started or parse_moment(get_text(pod, "metadata", "creationTimestamp"))
+    # Copies of objects are often without their times.
+    since = started or parse_moment(get_text(pod, "metadata", "creationTimestamp")) or now
     problems = []
     for kind in CONTAINER_STATUSES:
         for container in iterate_objects(pod, "status", kind):
             reason = get_text(container, "state", "waiting", "reason")
-            if since is None or reason in STARTING:
+            if reason in STARTING:
                 continue
             name = get_text(container, "name")
             words = f"container {name}: {_describe_end(container)}" if name else _describe_end(container)

@@ -107,6 +107,8 @@ def _to_language(word: Word, language: Language) -> object:
     return _Number(word) if isinstance(word, int) else word
 
 
+_UNKNOWN: Final = "?"
+"""Name of what nobody has named."""
 _UNKNOWN_NAMES: Final[Mapping[Language, tuple[tuple[re.Pattern[str], str], ...]]] = {
     "en": (
         (re.compile(r"describe node \?"), "describe node <node>"),
@@ -184,7 +186,7 @@ def write_likely_cause(obstacle: FoundObstacle) -> InBothLanguages:
 def write_remedy(obstacle: FoundObstacle, namespace: str, pod: str) -> InBothLanguages:
     """Write the remedy, with commands about this pod, and about the node if there is only one."""
     names = {"<namespace>": namespace, "<pod>": pod}
-    if len(obstacle.nodes) == 1:
+    if len(obstacle.nodes) == 1 and obstacle.nodes[0] != _UNKNOWN:
         names["<node>"] = obstacle.nodes[0]
     text = _explain(obstacle, "remedy")
     return InBothLanguages(en=_fill_names(text.en, names), zh=_fill_names(text.zh, names))

@@ -90,6 +90,8 @@ def build_from_status(document: Any, name: str) -> Json | None:
         document = {"status": {"conditions": document}}
     if isinstance(document, dict) and document.keys() == {"conditions"}:
         document = {"status": document}
+    if isinstance(document, dict) and document.keys() <= {"state", "lastState"}:
+        document = {"status": {"phase": "Pending", "containerStatuses": [{"name": DEFAULT_NAME, **document}]}}
     status = document.get("status") if isinstance(document, dict) else None
     if not isinstance(status, dict):
         return None
@@ -98,7 +100,9 @@ def build_from_status(document: Any, name: str) -> Json | None:
     metadata = {"namespace": "default", "name": name}
     if isinstance(status.get("phase"), str) or types & _OF_POD:
         status = {"phase": "Pending"} | status
-        return {"apiVersion": "v1", "kind": kinds.POD, "metadata": metadata, "spec": {}, "status": status}
+        # Only a kubelet writes of containers.
+        spec = {"nodeName": UNKNOWN_NODE} if status.get("containerStatuses") else {}
+        return {"apiVersion": "v1", "kind": kinds.POD, "metadata": metadata, "spec": spec, "status": status}
     if types & _OF_WORKLOAD:
         return build_workload("default", UNNAMED_WORKLOAD, status)
     unmet = next((entry for entry in conditions if entry["status"] != "True" and entry.get("message")), None)

@@ -22,7 +22,7 @@ DESCRIBES: Final = re.compile(
     r"(?P<name>[a-z0-9][\w.-]*)"
 )
 """Command that prints one pod."""
-_OBJECT_START: Final = re.compile(r"(?:- )?(?:apiVersion|kind): |(?:status|conditions):\s*$|[{\[]\s*$|\[\{\"")
+_OBJECT_START: Final = re.compile(r"(?:- )?(?:apiVersion|kind): |(?:status|conditions|state):\s*$|[{\[]\s*$|\[\{\"")
 _FIRST_FIELD: Final = re.compile(r"(?P<field>apiVersion|kind): ")
 _COMMENT: Final = re.compile(r"^# ?")
 _PROSE: Final = re.compile(r"(?![a-z][\w.-]*:(?:\s|$)|[\s{}\[\]\"#-]|$)")

@@ -80,6 +80,9 @@ _UNFINISHED: Final = (":", ",")
 _KAI_COUNTS: Final = re.compile(r"(?i)no nodes with enough resources were found: ")
 _KAI_COUNT: Final = re.compile(r"\d+ node\(s\) ")
 """Beginning of each line of KAI's counts of nodes."""
+_ALLOCATION: Final = re.compile(r"(?:Pod was rejected: )?Allocate failed due to ")
+_ALLOCATION_END: Final = "which is unexpected"
+"""Words around those of a device plugin in a kubelet's event."""
 _DENIED: Final = re.compile(r"denied the request: \[[\w-]+\]")
 _RULE: Final = re.compile(r"\[[\w-]+\] ")
 """Beginning of a rule of Gatekeeper, which writes each broken one into a line of its own."""
@@ -184,6 +187,11 @@ class _PastedReading:
             following = lines[position + count].strip() if position + count < len(lines) else ""
             is_unfinished = event.note.rstrip().endswith(_UNFINISHED) or not event.note
             is_rule = _DENIED.search(event.note) and _RULE.match(following)
+            is_tail = _ALLOCATION.match(event.note) and _ALLOCATION_END in following
+            if is_tail and _ALLOCATION_END not in event.note:
+                # A terminal breaks a line in the middle of a word.
+                event, count = replace(event, note=event.note + following), count + 1
+                break
             is_count = _KAI_COUNTS.match(event.note) and _KAI_COUNT.match(following)
             if not (is_unfinished or is_rule or is_count):
                 break

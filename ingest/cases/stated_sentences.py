@@ -38,6 +38,8 @@ _DENIES: Final = re.compile(
 """Words that say that the sentence is not, or no longer, true of the pod."""
 _NEXT_SENTENCE: Final = re.compile(r"(?<=[a-z})\]])[.!]\s+(?=[A-Z][a-z']*\s(?!.*preemption: ))")
 """Place where an author continues behind the sentence of a component; kube-scheduler adds its own about preemption."""
+_WIDE_STOP: Final = re.compile(r"[\u3002\uff0c\uff1b\uff01\uff1f]")
+"""Punctuation of Chinese and Japanese, which no component writes."""
 _ASIDE: Final = re.compile(r"[,;] (?=[a-z])| [-\u2013\u2014(] ?(?=[A-Za-z])")
 _WRITTEN: Final = re.compile(
     r"Error|Exception\b|^\s*\[?(?:\d{4}-\d\d-\d\d[ ,T]+)?\d\d:\d\d:\d\d\b|"
@@ -78,6 +80,8 @@ class _Sentence:
 
 _OF_POD: Final = re.compile(r"Resources were not found for pod (?P<namespace>[^\s/]+)/(?P<name>\S+) due to: ")
 """Words before those about a pod in the condition of its group, and in the group's event."""
+_OF_GROUP: Final = re.compile(r"(?:PodGroup )?(?P<namespace>[a-z0-9][\w-]*):(?P<name>[\w.-]+) unschedule,reason: ")
+"""Words before those about a group in the event of its Volcano job."""
 _FILTERING_FAILED: Final = str(ReasonCode.FILTERING_FAILED)
 _HAMI: Final = "hami-scheduler"
 _SENTENCES: Final = tuple(
@@ -88,6 +92,7 @@ _SENTENCES: Final = tuple(
         (r"(?<=Cannot schedule pods: )Insufficient .*", "FailedScheduling", "default-scheduler"),
         (r"\d+ nodes? (?:Card|Node|Numa|Mode|Allocated|Exclusive)\w+ ?\([\w., -]+\)", _FILTERING_FAILED, _HAMI),
         (r"no available node, all node scores do not meet", _FILTERING_FAILED, _HAMI),
+        (rf"{_OF_GROUP.pattern}.*", "Unschedulable", "volcano"),
         (r"queue resource quota insufficient\b.*", "Unschedulable", "volcano"),
         (r"resource in cluster is overused\b.*", "Unschedulable", "volcano"),
         (r"\d+/\d+ tasks in gang unschedulable: .*", "Unschedulable", "volcano"),
@@ -149,12 +154,12 @@ def find_sentence(line: str, *, is_quotation: bool = False) -> PastedEvent | Non
 
 
 def name_by_words(event: PastedEvent) -> PastedEvent:
-    """Name the pod that the words of an event about its group name."""
-    of_pod = None if event.name else _OF_POD.search(event.note)
-    if of_pod is None:
-        return event
-    note = event.note[of_pod.end() :]
-    return replace(event, kind="Pod", note=note, namespace=of_pod["namespace"], name=of_pod["name"])
+    """Name the pod, or Volcano's group, that the words of an event name."""
+    for kind, pattern in (("Pod", _OF_POD), ("PodGroup", _OF_GROUP)):
+        if not event.name and (named := pattern.search(event.note)):
+            note = event.note[named.end() :]
+            return replace(event, kind=kind, note=note, namespace=named["namespace"], name=named["name"])
+    return event
 
 
 def _is_reported(before: str) -> bool:
@@ -178,6 +183,7 @@ def _cut_prose(note: str, sentence: _Sentence) -> str:
     """Cut what an author writes behind a sentence."""
     if sentence.reason == _FREE:
         return note
+    note = _WIDE_STOP.split(note, maxsplit=1)[0]
     is_counted = _COUNTED.match(note) is not None
     for end in _NEXT_SENTENCE.finditer(note):
         if is_counted or _ADDRESSES.search(note, end.end()):

@@ -334,3 +334,37 @@ def test_an_attempt_whose_end_the_log_lacks_has_no_amounts() -> None:
         I0901 02:42:11.701003       1 score.go:166] "NodeUnfitPod" pod="lab/a" node="q" reason="4/4 CardInsufficientMemory"
         """  # noqa: E501 - as HAMi writes them
     assert get_obstacle(dedent(log)).sentence.en == "The only node lacks memory."
+
+
+def test_the_state_of_a_container_is_that_of_a_pod_on_a_node() -> None:
+    text = """\
+        It fails:
+        ```
+         state:
+           waiting:
+             message: 'failed to create containerd container: CDI device injection failed: unresolvable CDI devices a'
+             reason: CreateContainerError
+        ```
+    """
+    obstacle = get_obstacle(dedent(text))
+    assert "unresolvable CDI devices a" in obstacle.sentence.en
+
+
+def test_a_kubelets_words_are_joined_where_a_terminal_broke_them() -> None:
+    text = "Warning  UnexpectedAdmissionError  1m  kubelet, edge-4  Allocate failed due to rpc error: desc = no b\n"
+    obstacle = get_obstacle(f"{text}inding pod found on node edge-4, which is unexpected\n")
+    assert obstacle.code == "KubeletPluginUnbound"
+
+
+def test_a_sentence_ends_before_chinese_words_and_an_unknown_node_has_no_name() -> None:
+    words = "Allocate failed due to requested number of devices unavailable for a.com/x. Requested: 1, Available: 0"
+    obstacle = get_obstacle(f"具体信息是{words}, which is unexpected。但当我删除时，能够成功调度")
+    assert all("但" not in evidence.words for evidence in obstacle.evidence)
+    assert "describe node <node>" in obstacle.remedy.en
+
+
+def test_words_about_a_group_in_its_jobs_event_name_it() -> None:
+    key, obstacle = diagnose_maker(
+        "lab:sim unschedule,reason: 1/0 tasks in gang unschedulable: pod group is not ready, 1 minAvailable"
+    )
+    assert (key, obstacle.code) == ("PodGroup/sim", "GroupNotPlaced")
