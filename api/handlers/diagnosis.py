@@ -45,6 +45,9 @@ class DiagnosisQuery(Query):
     changes: bool = Field(
         True, description="`false` looks for no changes: `headline` then says what the latest attempt shows."
     )
+    start: bool = Field(
+        True, description="`false` omits `start`, which takes two searches of the index, or three with a forecast."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +86,18 @@ class DiagnosisHandlers:
             diagnosis = diagnosis.model_copy(
                 update={"excluded_by": await self.exclusion.find_constraints(facts.attempt)}
             )
-        if facts.is_latest and facts.attempt and diagnosis.state == "refused" and diagnosis.layer == "nodes":
-            outlook = await self._read_outlook(request, cluster, facts.attempt, facts.now)
+        is_refused = facts.is_latest and diagnosis.state == "refused" and diagnosis.layer == "nodes"
+        # Searched while the changes are tried.
+        outlook, diagnosis = await asyncio.gather(
+            self._read_outlook(request, cluster, facts.attempt, facts.now)
+            if query.start and is_refused and facts.attempt
+            else _skip(),
+            self._extend_headline(request, cluster, pod, diagnosis, facts, latest if facts.attempt else None)
+            if query.changes and facts.is_latest
+            else _pass_on(diagnosis),
+        )
+        if outlook:
             diagnosis = diagnosis.model_copy(update={"start": outlook})
-        if query.changes and facts.is_latest:
-            diagnosis = await self._extend_headline(
-                request, cluster, pod, diagnosis, facts, latest if facts.attempt else None
-            )
         return to_json_response(200, diagnosis, {"Cache-Control": "no-store"})
 
     async def _read_outlook(
@@ -169,3 +177,7 @@ class DiagnosisHandlers:
 
 async def _skip() -> None:
     return None
+
+
+async def _pass_on(diagnosis: Diagnosis) -> Diagnosis:
+    return diagnosis

@@ -82,10 +82,10 @@ class Index:
         return to_answer([])
 
 
-async def diagnose(index: Any) -> Diagnosis:
+async def diagnose(index: Any, query: str = "") -> Diagnosis:
     api = Caller(index)
     api.remember(REFUSED)
-    response = await api.get(PATH)
+    response = await api.get(PATH + query)
     assert response.status_code == 200, response.text
     return Diagnosis.model_validate_json(response.content)
 
@@ -110,6 +110,12 @@ async def test_pods_before_it_are_named_and_no_time_is() -> None:
     start = (await diagnose(Index(20, 20, "llm/b", "llm/c"))).start
     assert start
     assert (start.earliest, start.before, start.names_before) == (None, 2, ["llm/b", "llm/c"])
+
+
+async def test_who_asks_for_no_start_costs_no_search_of_it() -> None:
+    index = Index(16, 20)
+    assert (await diagnose(index, "&start=false")).start is None
+    assert index.orders == []
 
 
 async def test_without_the_index_the_diagnosis_has_no_start() -> None:
