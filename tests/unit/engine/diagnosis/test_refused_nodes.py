@@ -21,7 +21,7 @@ from engine.diagnosis.refused_nodes import (
     split_by_refusal,
 )
 from engine.hami.reason_codes import ReasonCode as Code
-from schemas.events import AttemptSummarized, Refusal, Request
+from schemas.events import AttemptSummarized, Reconstruction, Refusal, Request
 from tests.support.builders.events import STARTED, a_refusal, a_report, a_request, a_summary
 
 MEMORY, CORES, TYPE = Code.CARD_INSUFFICIENT_MEMORY, Code.CARD_INSUFFICIENT_CORE, Code.CARD_TYPE_MISMATCH
@@ -151,9 +151,70 @@ def test_of_a_kind_the_reason_of_more_nodes_of_the_attempt_decides(
 
 def test_nodes_of_an_attempt_are_counted_for_each_of_their_reasons() -> None:
     """Cores refuse three nodes, memory two: of the node with both, cores decide, though more devices lack memory."""
-    refusals = [a_refusal(CardInsufficientMemory=5, CardInsufficientCore=3), a_refusal(CardInsufficientCore=8)]
-    attempt = an_attempt([*refusals, a_refusal(CardInsufficientMemory=1)], [0, 1, 1, 2])
+    refusals = [a_refusal(CardInsufficientCore=8), a_refusal(CardInsufficientMemory=5, CardInsufficientCore=3)]
+    attempt = an_attempt([*refusals, a_refusal(CardInsufficientMemory=1)], [0, 1, 0, 2])
     assert list_groups(attempt) == [(CORES, 3, ["n0", "n1", "n2"]), (MEMORY, 1, ["n3"])]
+
+
+GPUS = "Insufficient nvidia.com/gpu"
+LACKS_GPUS, LACKS_CPU = Refusal(bare=GPUS), Refusal(bare="Insufficient cpu")
+EQUAL = Reconstruction(agreement="equal")
+
+
+@pytest.mark.parametrize(
+    ("refusals", "refusal", "counted", "reconstruction", "groups"),
+    [
+        # Nodes that a reader has worked out name those that the scheduler counts, where they are as many.
+        ([LACKS_GPUS], [0, 0], {GPUS: 2}, EQUAL, [("InsufficientResource", 2, ["n0", "n1"])]),
+        ([LACKS_GPUS], [0, 0], {GPUS: 3}, EQUAL, [("InsufficientResource", 3, [])]),
+        ([LACKS_GPUS], [0, 0], {GPUS: 1}, EQUAL, [("InsufficientResource", 1, [])]),
+        (
+            [LACKS_GPUS, LACKS_CPU], [0, 1, 0], {GPUS: 2, "Insufficient cpu": 2}, EQUAL,
+            [("InsufficientResource", 2, ["n0", "n2"]), ("InsufficientResource", 2, [])],
+        ),
+        # One count of GPUs for several reasons of shared devices is divided.
+        (
+            [a_refusal(CardInsufficientCore=8), a_refusal(CardInsufficientMemory=8), a_refusal(CardInsufficientCore=4)],
+            [0, 1, 2], {GPUS: 3}, EQUAL, [(CORES, 2, ["n0", "n2"]), (MEMORY, 1, ["n1"])],
+        ),
+        # Without counts, or of a source that names what it judged, all are listed.
+        ([LACKS_GPUS], [0, 0], {}, EQUAL, [("InsufficientResource", 2, ["n0", "n1"])]),
+        (
+            [LACKS_CPU], [0, 0], {GPUS: 3}, None,
+            [("InsufficientResource", 3, []), ("InsufficientResource", 2, ["n0", "n1"])],
+        ),
+    ],
+)  # fmt: skip
+def test_a_count_of_the_scheduler_holds_against_nodes_that_were_worked_out(
+    refusals: list[Refusal], refusal: list[int], counted: dict[str, int], reconstruction: Reconstruction | None,
+    groups: list[tuple[str, int, list[str]]],
+) -> None:  # fmt: skip
+    attempt = an_attempt(refusals, refusal, refused_nodes=counted, reconstruction=reconstruction, offered_nodes=9)
+    assert list_groups(attempt) == groups
+
+
+@pytest.mark.parametrize(
+    ("requests", "container"),
+    [
+        ([a_request(container="a")], "a"),
+        ([a_request(container="a", count=0), a_request(container="b")], "b"),
+        ([a_request(container="a"), a_request(container="b")], None),
+        ([a_request(container="a", count=0)], None),
+    ],
+)
+def test_a_counted_group_has_the_request_where_only_one_container_asks(
+    requests: list[Request], container: str | None
+) -> None:
+    (group,) = group_refused_nodes(a_summary([], refused_nodes={GPUS: 2}, requests=requests))
+    assert (group.request.container if group.request else None) == container
+
+
+def test_groups_that_are_joined_have_the_request_of_the_largest() -> None:
+    requests = [a_request(container="a"), a_request(container="b", count=1)]
+    attempt = an_attempt([a_refusal(CardTypeMismatch=8)], [0, 0, 0], requests=requests, refused_by=[0, 1, 1])
+    (group,) = group_refused_nodes(attempt)
+    assert group.request
+    assert group.request.container == "b"
 
 
 def test_a_refusal_of_the_whole_node_has_the_details_of_its_words() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
 from engine.diagnosis.layers.group_members import (
+    GROUP_ANNOTATIONS,
     Group,
     find_group,
     find_group_name,
@@ -98,12 +99,21 @@ def test_koordinators_minimum_is_a_text(minimum: str, expected: int) -> None:
     assert (group.minimum, list(group.members)) == (expected, [])
 
 
+def test_annotations_that_name_a_group_are_those_of_the_marks() -> None:
+    expected = [next(iter(marks["annotations"])) for _, marks, _, _ in MARKS if "annotations" in marks]
+    assert list(GROUP_ANNOTATIONS) == expected
+
+
 def test_a_group_is_that_of_the_present_pod_only() -> None:
     pod = PodOnCluster(Evidence("pod", "lab/ring-0"), annotations={"pod-group-name": "ring"})
     facts = DiagnosisFacts("default", "lab", "ring-0", NOW, pod=pod)
     group = find_group(facts)
     assert group
     assert group.name == "ring"
+    native = DiagnosisFacts("default", "lab", "ring-0", NOW, pod=PodOnCluster(Evidence("pod", "p"), spec=NATIVE))
+    group = find_group(native)
+    assert group
+    assert group.system == "Kubernetes"
     # Of an attempt that others followed the present pod may have other marks.
     assert find_group(DiagnosisFacts("default", "lab", "ring-0", NOW, pod=pod, is_latest=False)) is None
     assert find_group(DiagnosisFacts("default", "lab", "ring-0", NOW)) is None
@@ -115,7 +125,7 @@ def test_phase_queue_and_topology_of_a_group_are_those_of_its_object() -> None:
     group = Group("Kubernetes", "ring", "minCount", object=entry | {"status": {"phase": "Inqueue"}})
     assert (group.phase, group.queue, group.topology) == ("Inqueue", "night", "rack")
     empty = Group("Kubernetes", "ring", "minCount")
-    assert (empty.phase, empty.queue, empty.topology) == ("", "", "")
+    assert (empty.phase, empty.queue, empty.topology, empty.minimum) == ("", "", "", 0)
 
 
 def an_event(note: str, minute: int, name: str = "ring") -> Json:
