@@ -12,5 +12,6 @@
 ``rights``           the rights of each process, as deploy/ gives them
 ``workloads``        pods that do not start: images, Secrets, settings (pure)
 ``schedulers``       settings of kube-scheduler and of HAMi's Deployment (pure)
+``devices``          resources of the vendors that nodes have, nodes of two schedulers (pure)
 ===================  ===============================================================================
 """

@@ -5,15 +5,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from cli.doctor.devices import check_shared_nodes, list_vendors_of_nodes, read_vendors
 from cli.doctor.findings import Fault, check_clock
 from cli.doctor.rights import INSTALLED, RIGHTS, Right
 from cli.doctor.schedulers import (
+    EXTENDER,
     check_configuration,
     check_hami,
     check_plugins,
     check_releases,
     check_webhooks,
     find_configurations,
+    list_selectors,
 )
 from cli.doctor.workloads import (
     check_config_maps,
@@ -169,11 +172,11 @@ class _Cluster:
         return await self._list(f"/api/v1/namespaces/{namespace}/configmaps", "ConfigMaps")
 
     async def _check_schedulers(self, maps: Sequence[Json]) -> None:
-        others = await self._list_config_maps("kube-system") or () if self._namespace != "kube-system" else ()
-        for config_map in (*maps, *others):
-            for subject, configuration in find_configurations(config_map):
-                self._findings += check_configuration(subject, configuration)
         deployments = await self._list("/apis/apps/v1/deployments", "Deployments", labelSelector=HAMI) or []
+        namespaces = {"kube-system", *(deployment["metadata"]["namespace"] for deployment in deployments)}
+        others = [await self._list_config_maps(name) or () for name in sorted(namespaces - {self._namespace})]
+        all_maps = [*maps, *(config_map for of_namespace in others for config_map in of_namespace)]
+        await self._check_devices(all_maps, deployments)
         for deployment in deployments:
             self._findings += check_hami(deployment)
         if deployments:
@@ -183,6 +186,21 @@ class _Cluster:
             # Those that may not be listed are not missing.
             if webhooks is not None:
                 self._findings += check_webhooks(webhooks, deployments)
+
+    async def _check_devices(self, maps: Sequence[Json], deployments: Sequence[Json]) -> None:
+        """Check the schedulers' settings against the devices of the nodes."""
+        nodes = await self._list("/api/v1/nodes", "nodes") or []
+        vendors = read_vendors(maps)
+        vendors_of_nodes = list_vendors_of_nodes(nodes, vendors)
+        for config_map in maps:
+            for subject, configuration in find_configurations(config_map):
+                self._findings += check_configuration(subject, configuration, vendors_of_nodes)
+        if theirs := list_selectors(deployments, EXTENDER, {}, is_ours=False):
+            path = f"/apis/apps/v1/namespaces/{self._namespace}/statefulsets"
+            stateful_sets = await self._list(path, "StatefulSets", labelSelector=OURS) or []
+            settings = {config_map["metadata"]["name"]: config_map.get("data") or {} for config_map in maps}
+            ours = list_selectors(stateful_sets, "scheduler", settings, is_ours=True)
+            self._findings += check_shared_nodes(nodes, vendors, ours, theirs)
 
     async def _list(self, path: str, what: str, **query: str) -> list[Json] | None:
         """List objects; None if this account may not list them."""

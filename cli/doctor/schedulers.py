@@ -4,21 +4,22 @@ docs/switching-from-hami.md gives the reason for each.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
+from cli.doctor.devices import VendorNodes, name_nodes, read_selector
 from cli.doctor.findings import Fault
 from runtime.files.yaml_lines import YamlError, parse_documents
 from schemas.json_types import JsonView
 
-MANAGED: Final = ("gpu", "gpumem", "gpumem-percentage", "gpucores", "priority")
 FIRST_HAMI: Final = (2, 5)
 LAST_HAMI: Final = (2, 10)
 _KIND: Final = "KubeSchedulerConfiguration"
 _VERSION: Final = re.compile(r":v?(\d+)\.(\d+)")
 _LEVEL: Final = re.compile(r"--?v=?(\d+)")
-_EXTENDER: Final = "vgpu-scheduler-extender"
+EXTENDER: Final = "vgpu-scheduler-extender"
+"""Container of HAMi's Deployment, also where ours is in its place."""
 _PLUGIN: Final = "device-plugin"
 _WEBHOOK: Final = "vgpu.hami.io"
 
@@ -38,17 +39,20 @@ def find_configurations(configmap: JsonView) -> Iterator[tuple[str, JsonView]]:
             yield f"{metadata['namespace']}/{metadata['name']} {key}", configuration
 
 
-def check_configuration(subject: str, configuration: JsonView) -> Iterator[Fault]:
-    """Check one KubeSchedulerConfiguration."""
+def check_configuration(subject: str, configuration: JsonView, vendors: Sequence[VendorNodes]) -> Iterator[Fault]:
+    """Check one KubeSchedulerConfiguration. ``vendors``: of the devices in the cluster."""
     if configuration.get("percentageOfNodesToScore") != 100:
         problem = f"percentageOfNodesToScore is {configuration.get('percentageOfNodesToScore', 'not set')}"
         remedy = "Write 100: above 100 nodes the extender is otherwise shown a sample, and reasons name only that."
         yield Fault("kube-scheduler", subject, problem, remedy)
     for extender in configuration["extenders"]:
-        yield from _check_extender(subject, extender)
+        yield from _check_extender(subject, extender, vendors)
 
 
-def _check_extender(subject: str, extender: JsonView) -> Iterator[Fault]:
+def _check_extender(subject: str, extender: JsonView, vendors: Sequence[VendorNodes]) -> Iterator[Fault]:
+    managed = {resource["name"]: resource for resource in extender.get("managedResources") or ()}
+    if managed and not managed.keys() & {name for vendor in vendors for name in vendor.resources}:
+        return  # an extender of something else than devices
     url = urlsplit(extender.get("urlPrefix", ""))
     if url.scheme not in ("http", "https") or not url.hostname:
         yield Fault(
@@ -60,11 +64,15 @@ def _check_extender(subject: str, extender: JsonView) -> Iterator[Fault]:
     if not extender.get("nodeCacheCapable"):
         remedy = "Write true: otherwise every call carries all nodes, three times as slow at 1,000 of them."
         yield Fault("kube-scheduler", subject, "nodeCacheCapable is not true", remedy)
-    managed = {resource["name"]: resource for resource in extender.get("managedResources") or ()}
-    if missing := [f"nvidia.com/{word}" for word in MANAGED if f"nvidia.com/{word}" not in managed]:
-        problem = f"managedResources lacks {', '.join(missing)}"
-        remedy = "Add them: kube-scheduler looks for them on the nodes otherwise, and refuses the pod."
-        yield Fault("kube-scheduler", subject, problem, remedy)
+    for vendor in vendors:
+        if missing := [name for name in vendor.resources if name not in managed]:
+            where = f" ({vendor.word} on {name_nodes(vendor.nodes)})" if vendor.nodes else ""
+            problem = f"managedResources lacks {', '.join(missing)}{where}"
+            remedy = (
+                "Add them (HAMi's chart: enable the vendor): otherwise kube-scheduler looks for them on the nodes and "
+                "refuses the pod, or places it without the extender."
+            )
+            yield Fault("kube-scheduler", subject, problem, remedy)
     if wrong := [name for name, resource in managed.items() if not resource.get("ignoredByScheduler")]:
         remedy = "Write ignoredByScheduler: true, or kube-scheduler counts them on nodes itself."
         yield Fault("kube-scheduler", subject, f"does not ignore {', '.join(wrong)}", remedy)
@@ -77,7 +85,7 @@ def check_hami(deployment: JsonView) -> Iterator[Fault]:
     metadata = deployment["metadata"]
     subject = f"{metadata['namespace']}/{metadata['name']}"
     for container in deployment["spec"]["template"]["spec"]["containers"]:
-        if container["name"] != _EXTENDER or "schedulerlog" in container["image"]:
+        if container["name"] != EXTENDER or "schedulerlog" in container["image"]:
             continue
         version = _VERSION.search(container["image"])
         if version and not FIRST_HAMI <= (int(version[1]), int(version[2])) <= LAST_HAMI:
@@ -92,7 +100,7 @@ def check_hami(deployment: JsonView) -> Iterator[Fault]:
 
 def check_releases(deployments: Sequence[JsonView]) -> Iterator[Fault]:
     """Check the Deployments of HAMi's scheduler together: two releases."""
-    names = [_name(deployment) for deployment in deployments if _find_images(deployment, _EXTENDER)]
+    names = [_name(deployment) for deployment in deployments if _find_images(deployment, EXTENDER)]
     if len(names) > 1:
         remedy = "Remove one, or let no node be of both: each could give a device away that the other has given."
         yield Fault("hami", ", ".join(names), f"{len(names)} releases of HAMi schedule", remedy)
@@ -100,7 +108,7 @@ def check_releases(deployments: Sequence[JsonView]) -> Iterator[Fault]:
 
 def check_plugins(daemon_sets: Iterable[JsonView], deployments: Sequence[JsonView]) -> Iterator[Fault]:
     """Check the DaemonSets of HAMi's device plugin: one that selects no node, another version than the scheduler's."""
-    images = [image for deployment in deployments for image in _find_images(deployment, _EXTENDER)]
+    images = [image for deployment in deployments for image in _find_images(deployment, EXTENDER)]
     versions = {match[0] for image in images if (match := _VERSION.search(image)) and "schedulerlog" not in image}
     for daemon_set in daemon_sets:
         status = daemon_set.get("status") or {}
@@ -126,7 +134,7 @@ def check_webhooks(configurations: Iterable[JsonView], deployments: Sequence[Jso
         for hook in configuration.get("webhooks") or ()
         if hook["name"] == _WEBHOOK
     ]
-    if not hooks and any(_find_images(deployment, _EXTENDER) for deployment in deployments):
+    if not hooks and any(_find_images(deployment, EXTENDER) for deployment in deployments):
         problem = f"no MutatingWebhookConfiguration has {_WEBHOOK}: pods that ask for devices keep their scheduler"
         remedy = "Install it (scheduler.admissionWebhook.enabled), or name the scheduler in every pod."
         yield Fault("hami", "webhook", problem, remedy)
@@ -135,6 +143,18 @@ def check_webhooks(configurations: Iterable[JsonView], deployments: Sequence[Jso
             problem = f"{_WEBHOOK} has no caBundle: the API server does not trust its certificate, and calls it in vain"
             remedy = "Run the chart's Job that patches it again, or look at cert-manager's cainjector."
             yield Fault("hami", str(configuration["metadata"]["name"]), problem, remedy)
+
+
+def list_selectors(
+    workloads: Iterable[JsonView], container_name: str, settings: Mapping[str, Mapping[str, str]], *, is_ours: bool
+) -> dict[str, str]:
+    """List our schedulers, or HAMi's, with the labels of their nodes. ``settings``: data of ConfigMaps."""
+    return {
+        _name(workload): read_selector(workload, container_name, settings)
+        for workload in workloads
+        for image in _find_images(workload, container_name)
+        if ("schedulerlog" in image) == is_ours
+    }
 
 
 def _name(workload: JsonView) -> str:

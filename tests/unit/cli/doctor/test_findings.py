@@ -16,6 +16,7 @@ from cli.doctor import kafka
 from cli.doctor.__main__ import app
 from cli.doctor.certificates import check_expiry, check_names
 from cli.doctor.cluster import check_images, check_version
+from cli.doctor.devices import list_vendors_of_nodes, read_vendors
 from cli.doctor.findings import Checkup, Fault, check_clock, to_json, to_text
 from cli.doctor.opensearch import check_shards, check_templates
 from cli.doctor.rights import RIGHTS
@@ -77,8 +78,11 @@ def test_no_account_with_rights_is_left_out() -> None:
     assert {path.parent.name for path in COMPONENTS.glob("*/rights.yaml")} | others == {*RIGHTS} | others
 
 
+NO_NODES = list_vendors_of_nodes([], read_vendors([]))
+
+
 def test_the_configuration_that_deploy_ships_is_sound() -> None:
-    assert list(check_configuration("x", DEPLOYED)) == []
+    assert list(check_configuration("x", DEPLOYED, NO_NODES)) == []
 
 
 def change(**fields: Any) -> dict[str, Any]:
@@ -107,7 +111,7 @@ def change(**fields: Any) -> dict[str, Any]:
     ],
 )
 def test_a_setting_of_kube_scheduler_that_hides_reasons_is_a_finding(configuration: Any, problem: str) -> None:
-    assert [finding.problem for finding in check_configuration("x", configuration)] == [problem]
+    assert [finding.problem for finding in check_configuration("x", configuration, NO_NODES)] == [problem]
 
 
 def test_a_configuration_is_found_in_its_config_map_and_other_content_is_passed_over() -> None:
