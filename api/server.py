@@ -15,14 +15,15 @@ from api.authority.review_api import check
 from api.http.json_protocol import JsonProtocol
 from api.http.sealing import POSITION_SEAL, SEAL
 from api.settings import CERTIFICATE_VARIABLES, Settings
-from runtime.errors import SettingError
+from runtime.errors import FixedCredentialsError, SettingError
+from runtime.fixed_credentials import end_when_refused
 from runtime.http.server_tls import BrokenPairError, CertificatePair, Certificates
 from runtime.http.tls_listener import PatientServer, allow_all_descriptors
 from runtime.kubernetes.credentials import choose_loader
 from runtime.kubernetes.errors import KubeConfigError
 from runtime.settings.addresses import HostPort
 from runtime.settings.variables import derive_variable
-from runtime.signals import run_until_cancelled
+from runtime.signals import end, run_until_cancelled
 from runtime.telemetry.health import ServeHealth, report_no_problem
 from runtime.telemetry.spans import Tracing
 
@@ -97,13 +98,21 @@ class ServerWithCertificate(PatientServer):
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         following = asyncio.create_task(self._certificates.run()) if self._certificates else None
+        ending = asyncio.create_task(self._end_when_refused())
         try:
             await super().serve(sockets)
+            if ending.done():
+                ending.result()
         finally:
-            if following:
-                following.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await following
+            await end([task for task in (following, ending) if task])
+
+    async def _end_when_refused(self) -> None:
+        """End within the usual time for answers. Raises ``FixedCredentialsError``."""
+        try:
+            await end_when_refused()
+        except FixedCredentialsError:
+            self.should_exit = True
+            raise
 
 
 class ServerOfPart(ServerWithCertificate):

@@ -11,3 +11,7 @@ class UnreachableError(Exception):
 
 class NotProvisionedError(Exception):
     """A store lacks the topics or templates of this version; the message says how to make them."""
+
+
+class FixedCredentialsError(Exception):
+    """A store has refused credentials for long that only a restart reads again; the message names their variable."""

@@ -5,6 +5,8 @@ import signal
 from collections.abc import Callable, Collection, Coroutine
 from typing import Any, Final
 
+from runtime.fixed_credentials import end_when_refused
+
 CANCEL_AGAIN_SECONDS: Final = 20.0
 """Pause before another cancellation: longer than any part takes to end, and within the 30 seconds of Kubernetes."""
 
@@ -19,8 +21,9 @@ def create_stop_event() -> asyncio.Event:
 
 
 async def run_until_stopped(*works: Coroutine[Any, Any, object]) -> None:
-    """Run them side by side until SIGTERM or SIGINT, or until one ends. Raises the error of the one that ended."""
-    await run_until_first_ends(*works, create_stop_event().wait())
+    """Run them side by side until SIGTERM or SIGINT, or until one ends. Raises the error of the one that ended, and
+    ``FixedCredentialsError``."""
+    await run_until_first_ends(*works, end_when_refused(), create_stop_event().wait())
 
 
 async def run_until_first_ends(*works: Coroutine[Any, Any, object]) -> None:

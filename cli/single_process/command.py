@@ -19,6 +19,7 @@ from ingest.errors import KafkaUnavailableError, MistakeError
 from pipeline.alerts.rules import DEFAULTS, RuleError, load
 from runtime.cli.cli import create_duration_option, fail, one_line_for
 from runtime.errors import NotProvisionedError, SettingError, UnreachableError
+from runtime.fixed_credentials import end_when_refused
 from runtime.kubernetes.credentials import is_configured
 from runtime.kubernetes.errors import KubeApiError, KubeConfigError
 from runtime.settings.flags import with_settings
@@ -105,7 +106,7 @@ async def _run(settings: SingleProcessSettings, choice: Choice, provision_wait: 
             sys.stdout.flush()
         _collect_garbage_seldom()
         policy = RestartPolicy(_FATAL, _PASSING, longest_pause_seconds=settings.max_backoff_seconds)
-        await Supervisor(parts, health, policy).run(stop)
+        await run_until_first_ends(Supervisor(parts, health, policy).run(stop), end_when_refused())
 
 
 async def _provision(settings: SingleProcessSettings, wait: timedelta) -> None:

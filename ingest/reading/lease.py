@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ingest.errors import KafkaUnavailableError
 from runtime.errors import NotProvisionedError
+from runtime.fixed_credentials import end_when_refused
 from runtime.kafka.errors import KafkaError, explain_kafka_error
 from runtime.kafka.lease import Lease, lease
 from runtime.settings.kafka_connection import KafkaConnection
@@ -41,8 +42,11 @@ class ReaderLease:
     async def read(self, work: Callable[[], Coroutine[Any, Any, None]], until: Callable[[], bool] = _is_over) -> None:
         """Work when no other process does, until the work ends; not at all if ``until()`` is true before.
 
-        Raises ``KafkaUnavailableError``, ``LeaseLostError``, and what the work raises.
+        Raises ``KafkaUnavailableError``, ``LeaseLostError``, ``FixedCredentialsError``, and what the work raises.
         """
+        await run_until_first_ends(self._read(work, until), end_when_refused())
+
+    async def _read(self, work: Callable[[], Coroutine[Any, Any, None]], until: Callable[[], bool]) -> None:
         if not self._group:
             await work()
             return

@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from runtime import durations
+from runtime.errors import FixedCredentialsError
 
 T = TypeVar("T")
 
@@ -42,11 +43,13 @@ def fail(message: str, status: int) -> NoReturn:
 
 @contextmanager
 def one_line_for(*mistakes: type[Exception], status: int = 2) -> Iterator[None]:
-    """Show only the message of these exceptions, without a traceback."""
+    """Show only the message of these exceptions, and of refused credentials, without a traceback."""
     try:
         yield
     except mistakes as error:
         fail(str(error), status)
+    except FixedCredentialsError as error:
+        fail(str(error), 1)
 
 
 def build_option_arguments(read: Callable[[str], T]) -> dict[str, Any]:

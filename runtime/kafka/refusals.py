@@ -15,6 +15,7 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.conn import AIOKafkaConnection, OAuthAuthenticator
 from aiokafka.errors import KafkaConnectionError, KafkaError, SaslAuthenticationFailed, UnsupportedSaslMechanismError
 
+from runtime.fixed_credentials import note_acceptance, note_refusal
 from runtime.settings.variables import derive_variable
 
 _NAME_MISMATCHES: Final = (62, 64)
@@ -46,6 +47,12 @@ _refusals: ContextVar[list[RefusedError]] = ContextVar("_refusals")
 """The refusals of the bootstrap that is running in this task."""
 
 
+class FixedPassword(str):
+    """Password from a variable, which a process reads only at its start."""
+
+    __slots__ = ()
+
+
 class ExplainedConnection(AIOKafkaConnection):  # type: ignore[misc]
     """Connection whose failure names the remedy."""
 
@@ -60,11 +67,18 @@ class ExplainedConnection(AIOKafkaConnection):  # type: ignore[misc]
             if not (remedy := _suggest_remedy(error, self._sasl_mechanism)):
                 raise
             refused = RefusedError(f"{self.host}:{self.port}: {_describe_refusal(error, self._sasl_mechanism)}", remedy)
+            if isinstance(error, SaslAuthenticationFailed) and self._has_fixed_password():
+                note_refusal(derive_variable("kafka_password"), refused.cause)
             # A broker that is just ending hangs up too.
             self._note_refusal(refused, is_certain=not isinstance(error, _HUNG_UP) or bool(_read_alert(error)))
             raise refused from error
         _latest.pop((self.host, self.port), None)
+        if self._has_fixed_password():
+            note_acceptance(derive_variable("kafka_password"))
         return reader
+
+    def _has_fixed_password(self) -> bool:
+        return isinstance(self._sasl_plain_password, FixedPassword)
 
     def _note_refusal(self, refused: RefusedError, *, is_certain: bool = True) -> None:
         _refusals.get([]).append(refused)

@@ -11,14 +11,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from aiokafka.abc import AbstractTokenProvider
+from pydantic import SecretStr
 
 # Both modules change every client: it explains failed connections, and bounds unpacked records.
 import runtime.kafka.unpacking  # noqa: F401
-from runtime.kafka.refusals import RefusedError
+from runtime.fixed_credentials import note_acceptance, note_refusal
+from runtime.kafka.refusals import FixedPassword, RefusedError
 from runtime.settings.kafka_connection import KafkaConnection
-from runtime.settings.secret_files import read_version, reveal_secret
+from runtime.settings.secret_files import FileSecret, read_version, reveal_secret
 from runtime.settings.variables import derive_variable
 
+_NO_CLIENT: Final = (400, 401)
+"""Answers to a client that the server does not know, or whose secret is wrong (RFC 6749, section 5.2)."""
 TOKEN_SECONDS: Final = 10.0
 """Limit of a request for a token."""
 CHANGE_SECONDS: Final = 5.0
@@ -72,7 +76,7 @@ def create_token_provider(kafka: KafkaConnection) -> AbstractTokenProvider:
     return ClientCredentials(
         str(kafka.kafka_oauth_token_url),
         str(kafka.kafka_oauth_client_id),
-        reveal_secret(kafka.kafka_oauth_client_secret),
+        _mark(kafka.kafka_oauth_client_secret),
     )
 
 
@@ -88,7 +92,13 @@ def _build_sasl_arguments(kafka: KafkaConnection) -> dict[str, Any]:
 
 def reveal_sasl_password(kafka: KafkaConnection) -> str:
     """Read the password for PLAIN and SCRAM."""
-    return reveal_secret(kafka.kafka_password)
+    return _mark(kafka.kafka_password)
+
+
+def _mark(secret: SecretStr | None) -> str:
+    """Reveal a secret; one that did not come from a file is a ``FixedPassword``."""
+    text = reveal_secret(secret)
+    return text if isinstance(secret, FileSecret) else FixedPassword(text)
 
 
 class TokenFile(AbstractTokenProvider):  # type: ignore[misc]
@@ -144,9 +154,10 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
             raise CredentialsError(f"{self._url}: {type(error).__name__}: {error}") from None
         if response.status != 200 or not isinstance(answer, dict) or "access_token" not in answer:
             cause = answer.get("error", "") if isinstance(answer, dict) else ""
-            who = derive_variable("kafka_oauth_client_id")
-            raise CredentialsError(
-                f"{self._url}: HTTP {response.status} without a token {cause}".rstrip()
-                + f". {who} and its secret have to be those of a client that the server knows"
-            )
+            who, words = derive_variable("kafka_oauth_client_id"), f"HTTP {response.status} without a token {cause}"
+            words = f"{self._url}: {words}".rstrip()
+            if response.status in _NO_CLIENT and isinstance(self._client_secret, FixedPassword):
+                note_refusal(derive_variable("kafka_oauth_client_secret"), words)
+            raise CredentialsError(f"{words}. {who} and its secret have to be those of a client that the server knows")
+        note_acceptance(derive_variable("kafka_oauth_client_secret"))
         return answer

@@ -5,13 +5,16 @@ from typing import Any
 
 import orjson
 from opensearchpy import AsyncHttpConnection, AsyncOpenSearch, AWSV4SignerAsyncAuth
-from opensearchpy.exceptions import SerializationError
+from opensearchpy.exceptions import AuthenticationException, SerializationError, TransportError
 from opensearchpy.serializer import JSONSerializer
 
 from runtime.cli.installation import write_install_command
 from runtime.errors import SettingError
+from runtime.fixed_credentials import note_acceptance, note_refusal
 from runtime.opensearch.identity import RenewedIdentity
 from runtime.settings.opensearch_connection import OpenSearchConnection
+from runtime.settings.secret_files import FileSecret
+from runtime.settings.variables import derive_variable
 
 
 class OrjsonSerializer(JSONSerializer):  # type: ignore[misc]
@@ -33,6 +36,25 @@ class OrjsonSerializer(JSONSerializer):  # type: ignore[misc]
             return orjson.dumps(data).decode()
         except TypeError as error:
             raise SerializationError(data, error) from None
+
+
+class ConnectionWithFixedPassword(AsyncHttpConnection):  # type: ignore[misc]
+    """Connection with a password from a variable; it notes whether OpenSearch accepts it."""
+
+    async def perform_request(self, *args: Any, **options: Any) -> Any:
+        variable = derive_variable("opensearch_password")
+        try:
+            answer = await super().perform_request(*args, **options)
+        except AuthenticationException:
+            note_refusal(variable, f"{self.host}: HTTP 401: OpenSearch refuses user or password")
+            raise
+        except TransportError as error:
+            # Every other status is for somebody whom it knows; a connection that fails has none.
+            if isinstance(error.status_code, int):
+                note_acceptance(variable)
+            raise
+        note_acceptance(variable)
+        return answer
 
 
 def create_client(connection: OpenSearchConnection, *, max_connections: int = 4) -> AsyncOpenSearch:
@@ -65,8 +87,10 @@ def _build_identity_arguments(connection: OpenSearchConnection) -> dict[str, Any
         )
     else:
         identity = RenewedIdentity(connection, context)
+    is_fixed = connection.opensearch_password and not isinstance(connection.opensearch_password, FileSecret)
     # The client's default class of connections asks for no headers.
-    arguments = {"http_auth": identity, "connection_class": AsyncHttpConnection}
+    kind = ConnectionWithFixedPassword if is_fixed else AsyncHttpConnection
+    arguments = {"http_auth": identity, "connection_class": kind}
     return arguments | ({"ssl_context": context} if context else {})
 
 

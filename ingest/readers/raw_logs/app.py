@@ -20,6 +20,7 @@ from ingest.reading.kafka import KafkaSink
 from ingest.reading.metrics import Metrics
 from ingest.reading.trusted_containers import TrustedContainers
 from runtime.files.scratch import scratch_folder
+from runtime.fixed_credentials import end_when_refused
 from runtime.kafka.faust_connection import build_faust_arguments
 from runtime.kafka.record import Record
 from runtime.kafka.security import wait_until_changed
@@ -92,7 +93,8 @@ async def serve(
     trusted: TrustedContainers,
     cluster: str,
 ) -> RawLogs:
-    """Read until ``stop`` is set, or Kafka takes no more events. Raises ``KafkaUnavailableError``."""
+    """Read until ``stop`` is set, or Kafka takes no more events. Raises ``KafkaUnavailableError``, and
+    ``FixedCredentialsError``."""
     failed: list[BaseException] = []
     raw_logs = RawLogs(_StoppingSink(sink, failed, stop), trusted=trusted, cluster=cluster)
 
@@ -110,7 +112,9 @@ async def serve(
             app = create_app(kafka, folder, raw_logs, group)
             await app.start()
             try:
-                await run_until_first_ends(settle_until_stopped(), wait_until_changed(kafka.credential_files))
+                await run_until_first_ends(
+                    settle_until_stopped(), wait_until_changed(kafka.credential_files), end_when_refused()
+                )
             finally:
                 await app.stop()
     if failed:

@@ -46,6 +46,7 @@ async def open_connection(port: int = 9093) -> None:
     connection: Any = object.__new__(ExplainedConnection)
     connection._host, connection._port = "kafka", port
     connection._sasl_mechanism, connection._reader = "SCRAM-SHA-512", None
+    connection._sasl_plain_password = None
     await connection.connect()
 
 
