@@ -15,8 +15,10 @@ from cli.doctor.findings import Fault
 from cli.doctor.kafka import check
 from dev.embedded.control_plane.credentials import build_kubeconfig as nowhere
 from pipeline.admin.dead_letters import replay
+from pipeline.alerts import process as alerts
 from pipeline.dead_letter import to_dead_letter
-from runtime.errors import UnreachableError
+from runtime import fixed_credentials
+from runtime.errors import FixedCredentialsError, UnreachableError
 from runtime.kafka.errors import explain_kafka_error
 from runtime.kafka.inspection import read_committed_offsets, read_end_offsets
 from runtime.kafka.record import Record
@@ -228,6 +230,18 @@ def test_a_replaced_password_is_used_without_a_restart(kafka: SecuredKafka, runn
     finally:
         kafka.change_password(user, PASSWORD)
         password_file.write_text(PASSWORD)
+
+
+async def test_a_process_whose_password_came_from_a_variable_ends_where_it_is_refused(
+    kafka: SecuredKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fixed_credentials, "LIMIT_SECONDS", 2.0)
+    settings = kafka.use_scram("schedulerlog-worker")
+    del settings["SCHEDULERLOG_KAFKA_PASSWORD_FILE"]
+    for name, value in {**settings, "SCHEDULERLOG_KAFKA_PASSWORD": "of-yesterday"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(FixedCredentialsError, match=f"{REFUSED}.*SCHEDULERLOG_KAFKA_PASSWORD is read only"):
+        await alerts.run(alerts.Settings(read(KafkaConnection), "schedulerlog-alerts-refused", [], None))
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,10 @@ from dev.demo.processes import find_free_ports
 from dev.embedded.secured_opensearch import SecuredOpenSearch, secured_opensearch
 from pipeline.admin.provision import provision
 from pipeline.admin.roles import make_roles
-from pipeline.settings import ProvisionSettings
-from runtime.errors import UnreachableError
+from pipeline.index.process import run as run_index
+from pipeline.settings import IndexSettings, ProvisionSettings
+from runtime import fixed_credentials
+from runtime.errors import FixedCredentialsError, UnreachableError
 from runtime.http.certificate_authority import Authority
 from runtime.opensearch.client import create_client
 from runtime.opensearch.roles import PROVISIONER, READER, ROLES, WRITER
@@ -135,6 +137,16 @@ def test_a_replaced_password_is_used_without_a_restart(
             assert until(count, lambda number: number == 2)
         finally:
             assert_all_succeeded([node.administrator.put(f"{USERS}/{WRITER}", json={"password": PASSWORD})])
+
+
+async def test_a_process_whose_password_came_from_a_variable_ends_where_it_is_refused(
+    node: SecuredOpenSearch, kafka: embedded.Backends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fixed_credentials, "LIMIT_SECONDS", 2.0)
+    connection = connect_by_password(node, WRITER, "of-yesterday-Horse-9")
+    settings = build_settings(IndexSettings, connection, kafka_bootstrap_servers=kafka.bootstrap_servers)
+    with pytest.raises(FixedCredentialsError, match=r"HTTP 401.*SCHEDULERLOG_OPENSEARCH_PASSWORD is read only"):
+        await run_index(settings, "schedulerlog-index-refused")
 
 
 async def test_each_role_is_enough_for_its_processes(node: SecuredOpenSearch) -> None:
