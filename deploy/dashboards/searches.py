@@ -36,7 +36,7 @@ SEARCHES: Final = (
         "Pods that wait now, whenever they were judged last: the longest wait first.",
         POD_STATES.alias,
         WAITING,
-        (POD_LINK, "namespace", "pod", "first_judged_at", "status", "reasons", "attempts", "queue", "workload"),
+        (POD_LINK, "namespace", "pod", "first_judged_at", "status", "obstacle", "attempts", "queue", "workload"),
         sort="first_judged_at",
         order="asc",
     ),
@@ -46,7 +46,7 @@ SEARCHES: Final = (
         "Attempts that placed their pod nowhere, latest first; the pod may have been placed since.",
         ATTEMPTS.alias,
         NOT_PLACED,
-        (POD_LINK, "namespace", "pod", "status", "reasons", "episode_started_at"),
+        (POD_LINK, "namespace", "pod", "status", "obstacle", "episode_started_at"),
     ),
     SavedSearch(
         "schedulerlog-bind-failures",
@@ -71,7 +71,7 @@ SEARCHES: Final = (
         "Every attempt of one pod: write its namespace and name into the query.",
         ATTEMPTS.alias,
         'namespace:"default" AND pod:"gpu-pod"',
-        (POD_LINK, "status", "chosen", "reasons", "fit_nodes", "changes"),
+        (POD_LINK, "status", "chosen", "obstacle", "fit_nodes", "changes"),
     ),
     SavedSearch(
         "schedulerlog-placements-now",

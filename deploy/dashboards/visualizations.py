@@ -81,13 +81,9 @@ def _list_attempt_panels() -> list[SavedObject]:
 
 def _list_reason_panels() -> list[SavedObject]:
     attempts = aggregate_field("sum", "attempts", "Attempts")
-    # A trend counts each attempt once for every reason, also retries without a change.
-    top = [
-        attempts,
-        group_by_value("value", X_AXIS, 15, label="Reason"),
-        aggregate_field("sum", "devices", "Devices refused"),
-    ]
-    aggregations_over_time = [attempts, group_by_time(), group_by_value("value", GROUP, 10, label="Reason")]
+    # A trend counts each attempt once for its obstacle, also retries without a change.
+    top = [attempts, group_by_value("value", ROWS, 15, label="Obstacle")]
+    aggregations_over_time = [attempts, group_by_time(), group_by_value("value", GROUP, 10, label="Obstacle")]
     by_node = [
         count_documents(label="Attempts"),
         group_by_value("node_reasons", ROWS, 100, label="Node | reason"),
@@ -95,25 +91,25 @@ def _list_reason_panels() -> list[SavedObject]:
         aggregate_field("max", "@timestamp", "Last"),
     ]
     by_namespace = [attempts, group_by_value("namespace", X_AXIS, 15, label="Namespace")]
-    reasons = "dimension:reason"
+    obstacles = "dimension:obstacle"
     return [
         build_visualization(
-            "schedulerlog-top-reasons",
-            "Top reasons",
-            "What are nodes and devices refused for?",
+            "schedulerlog-top-obstacles",
+            "Top obstacles",
+            "What decided attempts that placed no pod? Each counts once.",
             "table",
             TRENDS.alias,
-            reasons,
-            [{**agg, "schema": ROWS} if agg["schema"] == X_AXIS else agg for agg in top],
-            set_widths(240, 100, 120),
+            obstacles,
+            top,
+            set_widths(300, 160),
         ),
         build_visualization(
-            "schedulerlog-reasons-over-time",
-            "Reasons over time",
+            "schedulerlog-obstacles-over-time",
+            "Obstacles over time",
             "Since when?",
             "histogram",
             TRENDS.alias,
-            reasons,
+            obstacles,
             aggregations_over_time,
         ),
         build_visualization(
@@ -143,7 +139,7 @@ def _list_wait_panels() -> list[SavedObject]:
         count_documents(label="Pods"),
         group_by_value("group", ROWS, 100, label="Workload"),
         aggregate_field("min", "first_judged_at", "First judged"),
-        take_latest("reasons", "Reasons"),
+        take_latest("obstacle", "Main obstacle"),
         take_latest("attempt_id", "Latest attempt"),
     ]
     placement = [

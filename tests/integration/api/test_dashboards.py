@@ -13,6 +13,7 @@ import orjson
 import pytest
 
 from deploy.dashboards.overview import export
+from engine.diagnosis.waiting import derive_wait
 from engine.summaries.trends import Minute, build_records, derive_contribution, list_weights
 from schemas.codec.records import encode_value
 from schemas.documents.attempts import build_repeated_document
@@ -21,6 +22,7 @@ from schemas.events import (
     AttemptRepeated,
     AttemptSummarized,
     Balance,
+    Contribution,
     DeviceAllocation,
     FindingReported,
     Owner,
@@ -52,7 +54,8 @@ def a_judged_attempt(
     attempt = an_attempt(pod, started_at=to_time(minute), nodes=NODES, reason=reason, chosen=chosen, bound=bound)
     refused = 8 * (len(NODES) - (chosen is not None))
     balance = Balance(judged_nodes=2, judged_devices=16, devices=[{reason: refused}])
-    return attempt.model_copy(update={"balance": balance})
+    judged = attempt.model_copy(update={"balance": balance})
+    return judged.model_copy(update={"wait": derive_wait(judged)})
 
 
 FIRST = a_judged_attempt("panels-a/waits", 1, "CardInsufficientMemory")
@@ -74,6 +77,7 @@ AGAIN = AttemptRepeated(
     judged_devices=16,
     reasons=["CardInsufficientMemory"],
     text="no available node, 2 nodes do not meet",
+    wait=FIRST.wait,
 )
 OTHERWISE = a_judged_attempt("panels-a/waits", 70, "NumaNotFit").model_copy(update={"first_judged_at": to_time(1)})
 PLACED = a_judged_attempt("panels-b/placed", 10, "CardInsufficientMemory", chosen="pn-1", bound=True)
@@ -82,6 +86,10 @@ LOCKED = a_judged_attempt("panels-b/locked", 20, "NumaNotFit", chosen="pn-2", bo
 PENDING = a_judged_attempt("panels-b/pending", 80, "CardInsufficientMemory", chosen="pn-1").model_copy(update=TRAINING)
 # What the repetition adds to the trends is what the attempt adds that it repeats.
 COUNTED = (FIRST, FIRST.model_copy(update={"started_at": to_time(5)}), OTHERWISE, PLACED, LOCKED, PENDING)
+
+
+def count_attempt(attempt: AttemptSummarized) -> Contribution:
+    return derive_contribution(attempt, None, attempt.wait.code if attempt.wait else "")
 
 
 def a_placement(
@@ -119,7 +127,7 @@ def filled(filling: Filling) -> None:
     documents = [(ATTEMPTS.name(AGAIN.started_at), AGAIN.attempt_id, build_repeated_document(AGAIN))]
     for number, attempt in enumerate(COUNTED):
         minute = Minute("default", attempt.started_at, 0, to_time(0))
-        minute.put(f"pod-{number}", list_weights(attempt.pod.namespace, derive_contribution(attempt, None)), ())
+        minute.put(f"pod-{number}", list_weights(attempt.pod.namespace, count_attempt(attempt)), ())
         for event in build_records(minute):
             documents += [
                 (TRENDS.name(event.started_at), *trend_document) for trend_document in build_trend_documents(event)
@@ -142,17 +150,11 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
     "schedulerlog-attempts": [("failed", 4, 2), ("succeeded", 1, 1), ("pending", 1, 1)],
     # Hour, result, attempts.
     "schedulerlog-attempts-by-result": [(0, "failed", 3), (0, "succeeded", 1), (1, "failed", 1), (1, "pending", 1)],
-    # Reason, attempts, devices: 2 x 16 + 2 x 8, and 16 + 8.
-    "schedulerlog-top-reasons": [
-        ("CardInsufficientMemory", 4, 48),
-        ("NumaNotFit", 2, 24),
-        ("node lock contention", 1, 0),
-    ],
-    "schedulerlog-reasons-over-time": [
-        (0, "CardInsufficientMemory", 3),
-        (0, "NumaNotFit", 1),
+    # Obstacle, attempts: one for each that was refused. A placed pod has none, nor has a bind without a result.
+    "schedulerlog-top-obstacles": [("CardInsufficientMemory", 2), ("NumaNotFit", 1), ("node lock contention", 1)],
+    "schedulerlog-obstacles-over-time": [
+        (0, "CardInsufficientMemory", 2),
         (0, "node lock contention", 1),
-        (1, "CardInsufficientMemory", 1),
         (1, "NumaNotFit", 1),
     ],
     # Node and reason, attempts without repetitions, pods, minute of the last.
@@ -164,10 +166,11 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
         ("pn-2|node lock contention", 1, 1, 20),
     ],
     "schedulerlog-refused-by-namespace": [("panels-a", 3), ("panels-b", 2)],
-    # Workload, pods, minute in which the first of them was first judged, latest reason, latest attempt.
+    # Workload, pods, minute in which the first of them was first judged, latest obstacle, latest attempt.
     "schedulerlog-waiting": [
         ("panels-a/Pod/waits", 1, 1, "NumaNotFit", OTHERWISE.attempt_id),
-        ("panels-b/Job/train", 2, 20, "CardInsufficientMemory", PENDING.attempt_id),
+        # Its bind has no result yet, so it has no obstacle.
+        ("panels-b/Job/train", 2, 20, None, PENDING.attempt_id),
     ],
     # Hour, seconds at 50, 90 and 99 %.
     "schedulerlog-time-to-placement": [(0, (60, 60, 60)), (1, (300, 300, 300))],
@@ -227,7 +230,7 @@ def read_number(agg: Any, bucket: Any) -> Any:
         return bucket["doc_count"]
     value = bucket[agg["id"]]
     if agg["type"] == "top_hits":
-        return value["hits"]["hits"][0]["fields"][agg["params"]["field"]][0]
+        return value["hits"]["hits"][0].get("fields", {}).get(agg["params"]["field"], [None])[0]
     if agg["type"] == "percentiles":
         return tuple(value["values"].values())
     # A date has a text too.
@@ -251,6 +254,12 @@ LISTED: dict[str, list[AttemptSummarized | AttemptRepeated]] = {
     "schedulerlog-refused-attempts": [PENDING, OTHERWISE, LOCKED, AGAIN, FIRST],
     "schedulerlog-bind-failures": [LOCKED],
     "schedulerlog-pod-history": [OTHERWISE, AGAIN, FIRST],
+}
+OBSTACLES = {
+    FIRST.attempt_id: "CardInsufficientMemory",
+    AGAIN.attempt_id: "CardInsufficientMemory",
+    OTHERWISE.attempt_id: "NumaNotFit",
+    LOCKED.attempt_id: "node lock contention",
 }
 PODS = {
     "schedulerlog-waiting-pods": ["panels-a/waits", "panels-b/locked", "panels-b/pending"],
@@ -288,8 +297,9 @@ def fetch_hits(filling: Filling, name: str) -> list[Any]:
 def test_a_saved_search_lists_these_attempts_in_this_order(filling: Filling, name: str) -> None:
     hits = fetch_hits(filling, name)
     assert [hit["_id"] for hit in hits] == [attempt.attempt_id for attempt in LISTED[name]]
+    assert [hit["_source"].get("obstacle") for hit in hits] == [OBSTACLES.get(hit["_id"]) for hit in hits]
     columns = IMPORTED.objects["search", name]["attributes"]["columns"]
-    for column in {"namespace", "pod", "status", "reasons", "attempt_id", "episode"} & set(columns):
+    for column in {"namespace", "pod", "status", "attempt_id", "episode"} & set(columns):
         assert all(hit["_source"].get(column) for hit in hits), column
 
 
