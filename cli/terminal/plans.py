@@ -199,7 +199,8 @@ def _show_moves(screen: Screen, answer: Mapping[str, Any]) -> None:
     for opened in answer["nodes"]:
         if opened["moves"]:
             screen.skip_line()
-            screen.print_line(f"{opened['pod']} starts on {opened['node']} after these have left {opened['source']}")
+            left = "it" if opened["source"] == opened["node"] else opened["source"]
+            screen.print_line(f"{opened['pod']} starts on {opened['node']} after these have left {left}")
             _show_pods(screen, opened["moves"])
     if answer["commands"]:
         _show_commands(screen, answer)

@@ -9,10 +9,12 @@ import orjson
 from engine.capacity.drain import plan_drain
 from engine.capacity.purchase import plan_purchase
 from runtime.kubernetes.errors import KubeApiError
+from schemas.events import Request
 from tests.support.builders.capacity import SETTING, a_budget, a_holder, a_replica
 from tests.support.builders.simulations import a_gpu_node, a_gpu_pod, build_described
 from tests.support.fakes.objects import FakeObjects
 from tests.support.harness.api_app import Caller
+from tests.support.harness.index_filling import an_attempt
 
 OBJECTS: list[dict[str, Any]] = [
     a_gpu_node("n1", 2), a_gpu_node("n2", 2), a_replica("a", "n1", {0: (9000, 0)}), a_holder("b", "n1", {1: (2000, 0)}),
@@ -87,3 +89,24 @@ async def test_plans_are_pages_with_the_sentences_and_commands_of_the_api() -> N
         assert "\n".join(plan["commands"]) in text
     purchase = (await caller.get("/api/v1/purchase")).json()
     assert purchase["sentence"]["en"] in (await caller.get("/ui/purchase")).text
+
+
+async def test_the_page_of_moves_has_the_plan_for_what_the_latest_attempt_requested() -> None:
+    caller = build_caller()
+    request = Request(container="main", vendor="NVIDIA", count=2, memory_percent=100)
+    caller.remember(an_attempt("default/wide").model_copy(update={"requests": [request]}))
+    for language, sentence in (("en", "It starts after 1 pod has moved."), ("zh", "移动 1 个 Pod 之后即可启动。")):
+        text = html.unescape((await caller.get(f"/ui/pods/default/wide/moves?lang={language}")).text)
+        assert sentence in text.replace("\u00a0", " ").replace("\u2060", "")
+        # The budget keeps `a`, and nothing makes `b` again: `c` leaves n2 for n1.
+        assert "kubectl cordon n2" in text
+        assert f'href="/ui/pods/default/c?lang={language}"' in text
+        assert f'href="/ui/nodes/n1?lang={language}"' in text
+        # The title leads back to the pod.
+        assert f'href="/ui/pods/default/wide?lang={language}"' in text.partition("</h1>")[0]
+
+
+async def test_a_pod_that_does_not_exist_has_no_changes_to_show() -> None:
+    for caller, has_changes in ((build_caller(), False), (build_caller(is_connected=False), True)):
+        caller.remember(an_attempt("default/gone"))
+        assert ('id="changes"' in (await caller.get("/ui/pods/default/gone")).text) == has_changes

@@ -48,7 +48,7 @@ def test_the_moves_after_which_a_pod_starts_have_their_commands(run: Run, fragme
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     assert lines[:2] == ["It starts after 1 pod has moved.", "Fewer moves do not do."]
-    assert lines[3] == "shape starts on n1 after these have left n1"
+    assert lines[3] == "shape starts on n1 after these have left it"
     assert lines[5].split()[:4] == ["default/a", "1", "ReplicaSet/web", "n2"]
     assert "Disruption budgets are not known here" not in done.stdout
     assert (lines[8], lines[-1]) == ("  kubectl cordon n1", "  kubectl uncordon n1")
