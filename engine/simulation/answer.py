@@ -27,7 +27,12 @@ from schemas.answers.suggestions import Suggestions
 from schemas.codec.records import encode_value, format_rfc3339
 from schemas.json_types import Json
 
-_REASONS: Final = {"uuid": ReasonCode.CARD_UUID_MISMATCH, "type": ReasonCode.CARD_TYPE_MISMATCH}
+_REASONS: Final = {
+    "uuid": (ReasonCode.CARD_UUID_MISMATCH,),
+    "type": (ReasonCode.CARD_TYPE_MISMATCH,),
+    # Some vendors' checks have a reason of their own for it.
+    "mode": (ReasonCode.MODE_NOT_FIT, ReasonCode.CARD_TYPE_MISMATCH),
+}
 """Reasons of devices for what a pod's annotations exclude."""
 _NO_TIME: Final = datetime.min.replace(tzinfo=UTC)
 _CLOSED_CODES: Final = frozenset(
@@ -84,7 +89,9 @@ def diagnose_verdict(verdict: PodVerdict, changes: ProvedChanges, cluster: str, 
     attempt = verdict.attempt
     if verdict.outcome is not PodOutcome.REFUSED and attempt is None:
         return None
-    excluded_by = _REASONS.get(changes.excluded_by[0], "") if len(changes.excluded_by) == 1 else ""
+    reasons = _REASONS.get(changes.excluded_by[0], ()) if len(changes.excluded_by) == 1 else ()
+    refusals = attempt.refusals if attempt else ()
+    excluded_by = next((code for code in reasons if any(code in refusal.counts for refusal in refusals)), "")
     facts = DiagnosisFacts(
         attempt.cluster if attempt else cluster,
         get_text(verdict.pod, "metadata", "namespace"),

@@ -17,6 +17,7 @@ from engine.fit.devices.cluster_state import ClusterColumns
 from engine.hami import annotations as hami
 from engine.hami import vendor_annotations
 from engine.hami.reason_codes import ReasonCode
+from engine.hami.registration import Device
 from engine.hami.vendors import Family, Vendor, Vendors
 from engine.simulation.admission import AdmittedPod
 from engine.simulation.cluster import SimulationCluster
@@ -85,8 +86,8 @@ def describe_values(pod: Mapping[str, Any], vendors: Vendors, columns: ClusterCo
             )
     devices = list(_iterate_devices(columns))
     for vendor in vendors:
-        yield from _describe_models(annotations, vendor, [model for _, model in devices])
-        yield from _describe_uuids(annotations, vendor, frozenset(uuid for uuid, _ in devices))
+        yield from _describe_models(annotations, vendor, [device.model for device in devices])
+        yield from _describe_uuids(annotations, vendor, frozenset(device.uuid for device in devices))
 
 
 def find_excluding_reason(pod: Mapping[str, Any], vendors: Vendors, columns: ClusterColumns) -> str:
@@ -94,7 +95,7 @@ def find_excluding_reason(pod: Mapping[str, Any], vendors: Vendors, columns: Clu
     registered."""
     annotations = get_object(pod, "metadata", "annotations")
     devices = list(_iterate_devices(columns))
-    uuids, models = {uuid for uuid, _ in devices}, {model.upper() for _, model in devices}
+    uuids, models = {device.uuid for device in devices}, {device.model.upper() for device in devices}
     for vendor in vendors if devices else ():
         wanted = _split(annotations.get(vendor.pod.use_uuid)) if vendor.pod.use_uuid else []
         if wanted and uuids.isdisjoint(wanted):
@@ -102,14 +103,16 @@ def find_excluding_reason(pod: Mapping[str, Any], vendors: Vendors, columns: Clu
         words = _split(annotations.get(vendor.pod.use_type)) if vendor.pod.use_type else []
         if words and not any(word.upper() in model for word in words for model in models):
             return ReasonCode.CARD_TYPE_MISMATCH
+        mode = str(annotations.get(vendor.pod.mode) or "") if vendor.pod.mode else ""
+        if mode and all(device.mode not in mode for device in devices):
+            return ReasonCode.CARD_TYPE_MISMATCH
     return ""
 
 
-def _iterate_devices(columns: ClusterColumns) -> Iterator[tuple[str, str]]:
+def _iterate_devices(columns: ClusterColumns) -> Iterator[Device]:
     for name in columns.node_names:
         registration = columns.get_registration(name)
-        for device in registration.devices if registration else ():
-            yield device.uuid, device.model
+        yield from registration.devices if registration else ()
 
 
 def _split(value: Any) -> list[str]:

@@ -35,6 +35,7 @@ def a_waiting_pod(annotations: dict[str, str]) -> dict[str, Any]:
     [
         ({"nvidia.com/use-gpuuuid": "GPU-of-last-year"}, "CardUuidMismatch"),
         ({"nvidia.com/use-gputype": "H100"}, "CardTypeMismatch"),
+        ({"nvidia.com/vgpu-mode": "mig"}, "CardTypeMismatch"),
         # The device that the pod asks for is the broken one: it has to be repaired.
         ({"nvidia.com/use-gpuuuid": "GPU-n1-1"}, "CardNotHealth"),
     ],
