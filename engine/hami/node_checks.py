@@ -86,8 +86,8 @@ def check_registrations(
             yield RegistrationProblem(
                 REGISTRATION_MISSING,
                 registration.vendor,
-                f"annotation {registration.register} is missing or empty, {registration.allocatable} devices are "
-                "allocatable: is the device plugin running on this node?",
+                f"annotation {registration.register} is missing or empty, {registration.allocatable} slots of "
+                "devices are allocatable: is the device plugin running on this node?",
                 allocatable=registration.allocatable,
             )
         if registration.handshake:
@@ -122,7 +122,7 @@ def _describe_age(registration: VendorRegistration, handshake: Handshake, age: t
     if not registration.allocatable:
         return text + "the device plugin does not answer"
     return text + (
-        f"{registration.allocatable} devices are allocatable, so they stay in use; "
+        f"{registration.allocatable} slots of devices are allocatable, so they stay in use; "
         "device plugins since v2.8 leave the request unanswered"
     )
 

@@ -59,7 +59,8 @@ AN_HOUR = timedelta(hours=1)
             8,
             (
                 "the handshake 'Requesting_2026-11-21 02:00:00' is 3600 s old (limit 300 s): "
-                "8 devices are allocatable, so they stay in use; device plugins since v2.8 leave the request unanswered"
+                "8 slots of devices are allocatable, so they stay in use; device plugins since v2.8 leave the request "
+                "unanswered"
             ),
         ),
         (
@@ -103,7 +104,7 @@ def test_a_missing_annotation_and_an_unusable_registration_are_two_problems() ->
     first, second = check_registrations([missing], "device 0 is null", NOW, LIMIT)
     assert (first.code, first.allocatable) == (REGISTRATION_MISSING, 8)
     assert first.message == (
-        "annotation hami.io/node-nvidia-register is missing or empty, 8 devices are allocatable: "
+        "annotation hami.io/node-nvidia-register is missing or empty, 8 slots of devices are allocatable: "
         "is the device plugin running on this node?"
     )
     assert (second.code, second.vendor, second.message) == (REGISTRATION_UNUSABLE, "", "device 0 is null")

@@ -89,7 +89,7 @@ def test_a_plugin_that_never_answers_is_distinguished_from_one_that_stopped() ->
         )
     ]
     assert [text.split(": ", 1)[1].split(",")[0] for text in written] == [
-        "10 devices are allocatable",
+        "10 slots of devices are allocatable",
         "the device plugin does not answer",
         "the device plugin has stopped reporting",
     ]
