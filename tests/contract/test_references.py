@@ -172,11 +172,17 @@ def iterate_sentences(file: str) -> Iterator[tuple[int, str]]:
 
 def iterate_references(file: str) -> Iterator[tuple[int, str]]:
     """Iterate over the names in backticks that begin as a module of the project does, each with its line."""
+    # Most files have no such name, and splitting them all into tokens took five of this test's seven seconds.
+    if not any(is_reference(match[2]) for match in DOTTED.finditer(read_text(file))):
+        return
     for line, sentence in iterate_sentences(file):
         for match in DOTTED.finditer(sentence):
-            name = match[2]
-            if name not in FOREIGN and (may_be_ours(name) or name.endswith(OURS)):
-                yield line + sentence.count("\n", 0, match.start()), name
+            if is_reference(match[2]):
+                yield line + sentence.count("\n", 0, match.start()), match[2]
+
+
+def is_reference(name: str) -> bool:
+    return name not in FOREIGN and (may_be_ours(name) or name.endswith(OURS))
 
 
 def describe_problem(file: str, name: str) -> str | None:
