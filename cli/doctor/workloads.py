@@ -8,6 +8,8 @@ from runtime.settings.variables import warn_of_unknown
 from schemas.json_types import JsonView
 
 _API_TLS: Final = "schedulerlog-api-tls"
+_MAY_BE_MISSING: Final = frozenset({"SCHEDULERLOG_NOTIFY_TARGETS"})
+"""Variables that name a file without which `schedulerlog all` leaves a part out."""
 _IMAGE: Final = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName"})
 _NO_IMAGE: Final = (
     "Is the image in that registry, under that tag, and may the nodes pull it? `images` of your overlay names another "
@@ -150,7 +152,8 @@ def _iterate_files(spec: JsonView, settings: Mapping[str, Mapping[str, str]]) ->
         for source in container.get("envFrom") or ():
             name = source.get("configMapRef", {}).get("name", "")
             yield from (text for text in settings.get(name, {}).values() if text.startswith("/"))
-        yield from (entry["value"] for entry in container.get("env") or () if entry.get("value", "").startswith("/"))
+        variables = [entry for entry in container.get("env") or () if entry["name"] not in _MAY_BE_MISSING]
+        yield from (entry["value"] for entry in variables if entry.get("value", "").startswith("/"))
 
 
 def check_secret(name: str, keys: Mapping[str, str], has: Iterable[str] | None) -> Iterator[Fault]:

@@ -180,3 +180,18 @@ def test_what_deploy_sets_is_known() -> None:
             data |= dict(line.split("=", 1) for line in generated.get("literals", ()))
     assert len(data) > 15
     assert list(check_config_maps({"settings"}, {"settings": data})) == []
+
+
+@pytest.mark.parametrize(
+    ("variable", "secrets"),
+    [("SCHEDULERLOG_NOTIFY_TARGETS", []), ("SCHEDULERLOG_KAFKA_CA_FILE", ["schedulerlog-notify-targets"])],
+)
+def test_a_secret_without_which_a_part_is_left_out_is_not_missing(variable: str, secrets: list[str]) -> None:
+    # Of `overlays/small`: messages are sent once the Secret is there.
+    folder = "/etc/schedulerlog/notify"
+    container = {
+        "env": [{"name": variable, "value": f"{folder}/targets.yaml"}],
+        "volumeMounts": [{"name": "targets", "mountPath": folder}],
+    }
+    volume = {"name": "targets", "secret": {"secretName": "schedulerlog-notify-targets", "optional": True}}
+    assert list_optional_secrets([a_pod(container=container, volumes=[volume])], {}) == secrets
