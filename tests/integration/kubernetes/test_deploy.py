@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from dev.embedded.control_plane import ControlPlane
 from runtime.opensearch.roles import PROVISIONER, READER, WRITER
@@ -245,6 +246,50 @@ def test_the_definitions_of_other_projects_refuse_what_they_do_not_know(
     [manifest, *_] = select_kinds(ours, kind)
     assert explain_object_refusal(cluster, manifest) == ""
     assert why in explain_object_refusal(cluster, manifest | {"spec": manifest["spec"] | {field: wrong}})
+
+
+def read_example_of_operator() -> list[Json]:
+    """Read the objects for the operator of OpenSearch from docs/composition.md, without their namespace."""
+    page = (KUSTOMIZE.parents[1] / "docs/composition.md").read_text()
+    (block,) = (block for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "OpenSearchCluster" in block)
+    objects = list(yaml.load_all(block, yaml.CSafeLoader))
+    for item in objects:
+        assert item["metadata"].pop("namespace") == "opensearch"
+    return objects
+
+
+def test_the_operator_of_opensearch_takes_the_cluster_and_the_users_of_the_page(
+    cluster: ControlPlane,
+) -> None:
+    store, *users = read_example_of_operator()
+    assert {item["kind"]: explain_object_refusal(cluster, item) for item in (store, *users)} == {
+        "OpenSearchCluster": "", "OpensearchUser": "",
+    }  # fmt: skip
+    general = store["spec"]["general"]
+    unknown = store | {"spec": store["spec"] | {"general": general | {"service": "opensearch"}}}
+    assert 'unknown field "spec.general.service"' in explain_object_refusal(cluster, unknown)
+    del users[0]["spec"]["passwordFrom"]["key"]
+    assert "spec.passwordFrom.key: Required value" in explain_object_refusal(cluster, users[0])
+
+
+def test_the_users_of_the_operator_of_opensearch_are_those_of_the_component(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    store, *users = read_example_of_operator()
+    by_name = {user["metadata"]["name"]: user["spec"]["passwordFrom"] for user in users}
+    assert by_name.keys() == {WRITER, READER, PROVISIONER}
+    objects = build(cluster, combine(tmp_path / "opensearch", KUSTOMIZE / "base", ["opensearch"]))
+    secrets = {name for _, spec in list_pod_templates(objects) for name in list_secrets(spec, "password")}
+    administrator = store["spec"]["security"]["config"]["adminCredentialsSecret"]["name"]
+    named = {(source["name"], source["key"]) for source in by_name.values()} | {(administrator, "password")}
+    assert {(name, "password") for name in secrets} == named
+
+
+def list_secrets(spec: Json, key: str) -> set[str]:
+    """List the Secrets of which a pod mounts this key for OpenSearch."""
+    volumes = [volume for volume in spec["volumes"] if volume["name"] == "opensearch"]
+    sources = [source["secret"] for volume in volumes for source in volume["projected"]["sources"]]
+    return {source["name"] for source in sources for item in source.get("items", ()) if item["key"] == key}
 
 
 def test_with_strimzi_each_process_has_the_certificate_of_its_own_user(cluster: ControlPlane, tmp_path: Path) -> None:
