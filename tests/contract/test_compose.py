@@ -74,6 +74,18 @@ def test_dashboards_are_of_the_version_of_opensearch() -> None:
     assert len(versions) == 1
 
 
+def test_up_waits_for_the_end_of_every_service_that_ends() -> None:
+    """Compose takes one that no other needs ended for started while it runs, and for failed when it has ended."""
+    ending = {name for name, service in SERVICES.items() if service.get("restart") == "no"}
+    needs = [need for service in SERVICES.values() for need in service.get("depends_on", {}).items()]
+    awaited = {name for name, need in needs if need["condition"] == "service_completed_successfully"}
+    assert ending == {"provision", "install-dashboards"}
+    assert ending <= awaited
+    # Without the profile there is no such service.
+    (optional,) = [need for name, need in needs if name == "install-dashboards"]
+    assert optional["required"] is False
+
+
 def test_only_what_reads_a_cluster_gets_its_credentials() -> None:
     with_kubeconfig = {
         name for name, service in SERVICES.items() if "SCHEDULERLOG_KUBECONFIG" in (service.get("environment") or {})

