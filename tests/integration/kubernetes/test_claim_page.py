@@ -194,14 +194,18 @@ def test_panels_and_saved_searches_of_dashboards_have_the_attempt(world: World) 
     def search(pattern: Any, body: Json) -> Any:
         body = body | {"query": {"bool": {"filter": [body["query"], ours]}}}
         path = f"{world.running.servers.opensearch_url}/{pattern['attributes']['title']}/_search"
-        return httpx.post(path, json=body, params={"ignore_unavailable": "true"}, timeout=60).raise_for_status().json()
+        answer = httpx.post(path, json=body, params={"ignore_unavailable": "true"}, timeout=60)
+        # An index that is just made can't be searched yet.
+        is_made = answer.status_code != httpx.codes.SERVICE_UNAVAILABLE
+        return answer.raise_for_status().json() if is_made else {}
 
     def list_buckets(name: str) -> set[str]:
         panel = imported.objects["visualization", name]
         pattern = imported.get_pattern(panel)
         answer = search(pattern, search_body(panel, pattern, since, until_))
-        (buckets,) = [aggregation["buckets"] for aggregation in answer["aggregations"].values()]
-        return {bucket["key"] for bucket in buckets}
+        # Before the first document there is no index, and no aggregation of it.
+        levels = answer.get("aggregations", {}).values()
+        return {bucket["key"] for level in levels for bucket in level["buckets"]}
 
     reasons = {"SelectorNotMatched", "DeviceInUse", "DeviceTainted"}
     assert until(lambda: list_buckets("schedulerlog-top-obstacles"), lambda keys: "DevicesInUse" in keys)
