@@ -11,6 +11,7 @@ import pytest
 
 from api.ui.pending_pages import sort_layers
 from schemas.events import PodWait
+from tests.support.builders.cluster import a_pod
 from tests.support.builders.events import a_refusal, a_request, a_summary
 from tests.support.fakes.objects import FakeObjects
 from tests.support.harness.api_app import Caller, hold, refuse
@@ -187,7 +188,10 @@ PLANS: Final = {"/ui/nodes/node3": "/drain", "/ui/pending?by=pod": "/ui/purchase
 
 @pytest.mark.parametrize(("path", "plan"), PLANS.items())
 async def test_plans_are_offered_where_the_objects_are_read(path: str, plan: str) -> None:
-    for objects, is_offered in ((FakeObjects({}), True), (None, False)):
+    pod = a_pod(POD.rpartition("/")[2])
+    pod["metadata"] |= {"namespace": "llm", "uid": read_attempt().pod.uid}
+    tables = {f"/api/v1/namespaces/llm/pods/{pod['metadata']['name']}": pod}
+    for objects, is_offered in ((FakeObjects(tables), True), (None, False)):
         api = Caller(answer_search, objects=objects)
         api.remember(read_attempt())
         assert (plan in (await api.get(path)).text) == is_offered
