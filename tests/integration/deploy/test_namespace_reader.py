@@ -76,7 +76,7 @@ def fill(filling: Filling, namespace: str, minutes: int) -> None:
     failed_bind = an_attempt(f"{namespace}/locked", started_at=bind_at, nodes=("node1",), chosen="node1", bound=False)
     filling.index(refused, failed_bind)
     minute = Minute("default", refused.started_at, 0, NOW)
-    minute.put(namespace, list_weights(namespace, derive_contribution(refused, None)), ())
+    minute.put(namespace, list_weights(namespace, derive_contribution(refused, None, "CardInsufficientMemory")), ())
     filling.index_trends(*build_records(minute))
     filling.index_findings(a_finding(f"{namespace}/waits", found_at=moment))
     filling.index_placements(a_placement(namespace))
