@@ -34,6 +34,8 @@ def show_story(running: Stack, *, is_once: bool) -> None:
     for line in build_next_steps(running):
         write(line)
     story.wait_for_end(running, write, 0.0 if is_once else WAIT_SECONDS)
+    for line in story.format_alert(running.reader):
+        write(line)
 
 
 def print_json(running: Stack) -> None:
@@ -111,6 +113,7 @@ def main(
             if as_json:
                 print_json(running)
                 return
+            running.start("alerts")
             show_story(running, is_once=once)
             if not once:
                 write(f"\nEverything runs until Ctrl-C; its logs are in {FOLDER / 'logs'}.")

@@ -160,5 +160,20 @@ def wait_for_end(running: Stack, write: Write, wait_seconds: float) -> PodAnswer
     return answers
 
 
+def format_alert(reader: Reader) -> Iterator[str]:
+    """Format the most severe alert that fires, when the rules have been evaluated; nothing where none does."""
+    until(lambda: bool(_list_firing(reader)), expected=True)
+    firing = _list_firing(reader)
+    if firing:
+        yield ""
+        yield f"{len(firing)} alerts fire; one of them:" if len(firing) > 1 else "An alert fires:"
+        yield from _fold(firing[0]["severity"], firing[0]["summary"])
+
+
+def _list_firing(reader: Reader) -> list[Json]:
+    items: list[Json] = reader.get("/api/v1/alerts").get("items", [])
+    return [alert for alert in items if alert["state"] == "firing"]
+
+
 def _write_moment(write: Write, text: str) -> None:
     write(f"  {datetime.now(UTC):%H:%M:%S} {text}")
