@@ -45,7 +45,7 @@ class DiagnosisQuery(Query):
     changes: bool = Field(
         True, description="`false` looks for no changes: `headline` then says what the latest attempt shows."
     )
-    start: bool = Field(
+    outlook: bool = Field(
         True, description="`false` omits `start`, which takes two searches of the index, or three with a forecast."
     )
 
@@ -90,7 +90,7 @@ class DiagnosisHandlers:
         # Searched while the changes are tried.
         outlook, diagnosis = await asyncio.gather(
             self._read_outlook(request, cluster, facts.attempt, facts.now)
-            if query.start and is_refused and facts.attempt
+            if query.outlook and is_refused and facts.attempt
             else _skip(),
             self._extend_headline(request, cluster, pod, diagnosis, facts, latest if facts.attempt else None)
             if query.changes and facts.is_latest

@@ -256,7 +256,7 @@ class Notifier:
         limits = aiohttp.ClientTimeout(total=60.0)
         async with self.session.get(
             path,
-            params={"exclusion": "false", "start": "false"},
+            params={"exclusion": "false", "outlook": "false"},
             headers=self.api.build_headers(),
             ssl=self.api.build_context(),
             timeout=limits,

@@ -114,7 +114,7 @@ async def test_pods_before_it_are_named_and_no_time_is() -> None:
 
 async def test_who_asks_for_no_start_costs_no_search_of_it() -> None:
     index = Index(16, 20)
-    assert (await diagnose(index, "&start=false")).start is None
+    assert (await diagnose(index, "&outlook=false")).start is None
     assert index.orders == []
 
 
