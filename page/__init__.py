@@ -7,6 +7,7 @@ colours        the colour of each reason, the same everywhere
 texts          the texts in English and Chinese, from ``texts.toml``
 formats        formats of times, durations, amounts and names
 heat_maps      tiles and cells for all nodes of an attempt, and for the devices of some nodes
+device_fills   cells for the devices of a fleet, filled as far as pods hold them
 timelines      bars over time: pods on each device, and a pod's episodes
 plots          bars over time with series, and bars side by side
 time_axis      ticks at round times below a drawing

@@ -12,6 +12,7 @@ from jinja2.runtime import Context
 from page import formats
 from page.colours import choose_colour
 from page.commands import write_curl, write_kubectl, write_kubectl_simulation, write_terminal_command
+from page.device_fills import draw_devices, group_by_models
 from page.page_context import NAVIGATION, ROOT, PageContext
 from page.time_axis import draw_time_axis
 from page.timelines import draw_episodes, draw_waits, find_ends, map_pod_colours
@@ -76,6 +77,8 @@ def build_environment() -> Environment:
         "translate_gap": translate_gap,
         "add_nodes": add_nodes,
         "list_excluded": list_excluded,
+        "group_by_models": group_by_models,
+        "draw_devices": draw_devices,
     }
     return environment
 

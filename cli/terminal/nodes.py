@@ -15,10 +15,14 @@ from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, complain, format_count
 from cli.terminal.simulation import read_input
 from cli.terminal.values import format_time
-from page.views.fleet import add_nodes, list_excluded, list_useless
+from page.views.fleet import CORDONED, FREE, UNHEALTHY, add_nodes, draw_bars, list_excluded, list_useless
 from schemas.json_types import Json
 
 _PAGE: Final = 200
+_LEGEND: Final = (
+    f"USE has a bar a device, as high as what pods hold of its memory, cores or slots; {FREE} free, {UNHEALTHY} "
+    f"unhealthy, {CORDONED} cordoned."
+)
 MAX_NODES: Final = 10_000
 """Nodes of all pages together."""
 
@@ -89,7 +93,9 @@ def _show_list(screen: Screen, listed: Sequence[Mapping[str, Any]], *, is_wide: 
     if not listed:
         return
     screen.skip_line()
-    columns = ["NODE", "MODEL", "#FREE", "#DEVICES", "#FREE MiB", "#MOST ON ONE", "#PODS", "STATE"]
+    screen.print_line(_LEGEND)
+    screen.skip_line()
+    columns = ["NODE", "MODEL", "USE", "#FREE", "#DEVICES", "#FREE MiB", "#MOST ON ONE", "#PODS", "STATE"]
     screen.print_table(columns, [_to_list_row(item) for item in listed], is_wide=is_wide)
     if models := add_nodes(listed, "model"):
         screen.skip_line()
@@ -137,6 +143,7 @@ def _to_list_row(item: Mapping[str, Any]) -> list[str]:
     return [
         item["node"],
         ", ".join(model["model"] for model in item["models"] if model["model"]),
+        draw_bars(item),
         f"{item['free_devices']:,}",
         f"{item['devices']:,}",
         _format_number(item["memory_free_mib"]),

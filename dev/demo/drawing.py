@@ -7,20 +7,11 @@ from typing import Any, Final
 
 from engine.cases.node_answers import CaseNodes
 from engine.snapshot.case_objects import collect_objects
-from schemas.answers.placements import DeviceOccupancy
+from page.views.fleet import CORDONED, FREE, UNHEALTHY, draw_bars
 from schemas.json_types import Json
 
-BARS: Final = "▁▂▃▄▅▆▇█"
-FREE: Final = "·"
-UNHEALTHY: Final = "x"
-CORDONED: Final = "-"
 _COLUMN: Final = 38
 """Width of the left of two columns of nodes."""
-_SHARES: Final = (
-    ("memory_held_mib", "memory_total_mib"),
-    ("cores_held_percent", "cores_total_percent"),
-    ("slots_held", "slots_total"),
-)
 
 
 def draw_cluster(objects: Sequence[Json]) -> Iterator[str]:
@@ -32,30 +23,18 @@ def draw_cluster(objects: Sequence[Json]) -> Iterator[str]:
     yield f"{len(listed)} nodes, {free} of {total} registered devices are free. A bar shows how full a device is"
     yield f"(of memory, cores or slots, the fullest); {FREE} free, {UNHEALTHY} unhealthy, {CORDONED} cordoned."
     yield ""
-    rows = [_draw_node(nodes, node) for node in listed]
+    rows = [_draw_node(node) for node in listed]
     middle = (len(rows) + 1) // 2
     for left, right in zip_longest(rows[:middle], rows[middle:], fillvalue=""):
         yield f"  {left:<{_COLUMN}}{right}".rstrip()
 
 
-def _draw_node(nodes: CaseNodes, node: Mapping[str, Any]) -> str:
+def _draw_node(node: Mapping[str, Any]) -> str:
     model = ", ".join(_shorten_model(entry["model"]) for entry in node["models"] if entry["model"])
-    occupancy = nodes.build_occupancy(node["node"])
-    bars = "".join(draw_device(device) for device in occupancy.devices) if occupancy else ""
+    bars = draw_bars(node)
     return f"{node['node']:<7} {model:<5} {bars}" if bars else f"{node['node']:<7} not registered"
 
 
 def _shorten_model(model: str) -> str:
     """Shorten ``NVIDIA H100 80GB HBM3`` to ``H100``."""
     return next((word for word in model.split() if any(map(str.isdigit, word))), model)
-
-
-def draw_device(device: DeviceOccupancy) -> str:
-    """Draw one device as the fullest of its shares."""
-    if device.healthy is False:
-        return UNHEALTHY
-    if device.cordoned:
-        return CORDONED
-    amounts = device.model_dump()
-    fullest = max((amounts[held] or 0) / amounts[total] for held, total in _SHARES if amounts[total])
-    return BARS[min(int(fullest * len(BARS)), len(BARS) - 1)] if fullest else FREE

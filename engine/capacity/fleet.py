@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from schemas.answers.nodes import ExcludedDevice, ModelOnNode, NamespaceOnNode
+from schemas.answers.nodes import DeviceFill, ExcludedDevice, ModelOnNode, NamespaceOnNode
 from schemas.answers.placements import DeviceOccupancy
 
 
@@ -11,6 +11,7 @@ class DeviceSums(NamedTuple):
     """Sums over the devices of one node; the fields are those of an item of the list of nodes."""
 
     models: list[ModelOnNode]
+    fill: list[DeviceFill]
     excluded: list[ExcludedDevice]
     held: list[NamespaceOnNode]
 
@@ -22,6 +23,7 @@ def add_devices(devices: Sequence[DeviceOccupancy], *, is_closed: bool) -> Devic
         by_model.setdefault(device.model, []).append(device)
     return DeviceSums(
         [_add_model(model, by_model[model], is_closed=is_closed) for model in sorted(by_model)],
+        [_to_fill(device) for device in devices],
         [
             ExcludedDevice(uuid=device.uuid, model=device.model, healthy=device.healthy, cordoned=device.cordoned)
             for device in devices
@@ -44,6 +46,22 @@ def _add_model(model: str, devices: Sequence[DeviceOccupancy], *, is_closed: boo
         memory_in_pieces_mib=_sum_free(in_pieces) if is_divided else None,
         memory_stranded_mib=_sum_free(filter(_is_exhausted, in_pieces)) if is_divided else None,
     )
+
+
+def _to_fill(device: DeviceOccupancy) -> DeviceFill:
+    return DeviceFill(
+        model=device.model,
+        memory_percent=_compute_percent(device.memory_held_mib, device.memory_total_mib),
+        cores_percent=_compute_percent(device.cores_held_percent, device.cores_total_percent),
+        slots_percent=_compute_percent(device.slots_held, device.slots_total),
+        healthy=device.healthy,
+        cordoned=device.cordoned,
+    )
+
+
+def _compute_percent(held: int | None, total: int | None) -> int | None:
+    """Compute a share, rounded up: what is held in part is not shown as free."""
+    return -(-100 * held // total) if held is not None and total else None
 
 
 def _is_usable(device: DeviceOccupancy) -> bool:

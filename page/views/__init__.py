@@ -6,7 +6,7 @@ answered_nodes    those groups from the JSON of the API; starts without numpy, f
 summarized_nodes  those groups from an attempt's columns, for thousands of nodes
 log_pods          the pods of a scheduler's log, waiting ones first
 translations      outcomes, constraints, meanings of error codes and gaps of a source
-fleet             sums over the nodes of a list, by model and by namespace
+fleet             sums over the nodes of a list, by model and by namespace, and bars of their devices
 amounts           amounts, and the order of names, as people read them
 ================  =========================================================================
 """

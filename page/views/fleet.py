@@ -1,4 +1,4 @@
-"""Sums over the nodes of an answer of ``/nodes``, for the page and the terminal. Pure; imports no model."""
+"""Sums over the nodes of an answer of ``/nodes``, and bars of their devices, for page and terminal. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
@@ -7,6 +7,26 @@ Item = Mapping[str, Any]
 Grouping = Literal["model", "namespace"]
 GROUPINGS: Final[Mapping[Grouping, str]] = {"model": "models", "namespace": "held"}
 """Field of a node that lists the amounts, by what they are grouped."""
+
+BARS: Final = "▁▂▃▄▅▆▇█"
+FREE: Final = "·"
+UNHEALTHY: Final = "x"
+CORDONED: Final = "-"
+_SHARES: Final = ("memory_percent", "cores_percent", "slots_percent")
+
+
+def draw_bars(node: Item) -> str:
+    """Draw a character for each device of a node: a bar as high as the fullest of its shares that pods hold."""
+    return "".join(map(_draw_bar, node["fill"]))
+
+
+def _draw_bar(device: Item) -> str:
+    if device["healthy"] is False:
+        return UNHEALTHY
+    if device["cordoned"]:
+        return CORDONED
+    fullest = max(device[share] or 0 for share in _SHARES)
+    return BARS[min(fullest * len(BARS) // 100, len(BARS) - 1)] if fullest else FREE
 
 
 def add_nodes(nodes: Iterable[Item], grouping: Grouping) -> list[dict[str, Any]]:

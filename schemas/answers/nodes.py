@@ -55,6 +55,19 @@ class ModelOnNode(Answer):
     )
 
 
+class DeviceFill(Answer):
+    """Shares of a device that pods hold, in percent; above 100 where they hold too much. Null is not known."""
+
+    model: str
+    memory_percent: int | None
+    cores_percent: int | None
+    slots_percent: int | None = Field(
+        description="Share of the node's whole resource where no plugin registers each device."
+    )
+    healthy: bool | None
+    cordoned: bool | None
+
+
 class ExcludedDevice(Answer):
     """A device that no further pod gets."""
 
@@ -108,6 +121,7 @@ class NodeListed(Answer):
         "free devices, 1 where none is."
     )
     models: list[ModelOnNode] = Field(description="By model.")
+    fill: list[DeviceFill] = Field(description="Its devices, in the order of their registration.")
     excluded: list[ExcludedDevice] = Field(description="Devices that are unhealthy or cordoned.")
     held: list[NamespaceOnNode] = Field(description="By namespace.")
     path: str

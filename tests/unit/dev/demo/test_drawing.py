@@ -1,30 +1,20 @@
 """The drawing of the demo's cluster: worked out by hand from the table of docs/demo.md."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from dev.demo.drawing import draw_cluster, draw_device
-from schemas.answers.placements import DeviceOccupancy
+from dev.demo.drawing import draw_cluster
+from page.views.fleet import draw_bars
 
 LINES = list(draw_cluster(list(yaml.safe_load_all(Path("examples/cluster.yaml").read_text("utf-8")))))
 
 
-def a_device(memory: int = 0, cores: int = 0, slots: int = 0, *, is_healthy: bool = True) -> DeviceOccupancy:
-    return DeviceOccupancy(
-        uuid="GPU-1",
-        model="NVIDIA A40",
-        memory_total_mib=1000,
-        memory_held_mib=memory,
-        cores_total_percent=100,
-        cores_held_percent=cores,
-        slots_total=10,
-        slots_held=slots,
-        healthy=is_healthy,
-        cordoned=False,
-        held_by=[],
-    )
+def a_device(memory: int = 0, cores: int = 0, slots: int = 0, *, is_healthy: bool = True) -> dict[str, Any]:
+    shares = {"memory_percent": memory, "cores_percent": cores, "slots_percent": slots}
+    return {"model": "NVIDIA A40", **shares, "healthy": is_healthy, "cordoned": False}
 
 
 def test_each_node_has_a_bar_for_each_device() -> None:
@@ -38,14 +28,14 @@ def test_each_node_has_a_bar_for_each_device() -> None:
     ("device", "bar"),
     [
         (a_device(), "·"),
-        (a_device(memory=500, cores=10), "▅"),
-        (a_device(memory=10, cores=100), "█"),
-        (a_device(slots=1), "▁"),
-        (a_device(memory=1000, is_healthy=False), "x"),
+        (a_device(memory=50, cores=10), "▅"),
+        (a_device(memory=1, cores=100), "█"),
+        (a_device(slots=10), "▁"),
+        (a_device(memory=100, is_healthy=False), "x"),
     ],
 )
-def test_a_bar_is_as_high_as_the_fullest_share(device: DeviceOccupancy, bar: str) -> None:
-    assert draw_device(device) == bar
+def test_a_bar_is_as_high_as_the_fullest_share(device: dict[str, Any], bar: str) -> None:
+    assert draw_bars({"fill": [device]}) == bar
 
 
 def test_the_readme_shows_the_drawing() -> None:

@@ -111,3 +111,10 @@ def test_an_unknown_amount_makes_the_sum_unknown() -> None:
 
 def test_excluded_devices_have_their_node() -> None:
     assert list_excluded([a_listed_node("n1", excluded=[{"uuid": "a"}])]) == [{"node": "n1", "uuid": "a"}]
+
+
+def test_what_pods_hold_of_a_device_is_rounded_up() -> None:
+    part = a_device("a", "A40", a_holder_of("ml", "p", 1, 1), memory_total_mib=1000)
+    (fill,) = add_devices([part], is_closed=False).fill
+    # 1 of 1,000 MiB is 0.1 percent.
+    assert (fill.memory_percent, fill.cores_percent) == (1, 1)

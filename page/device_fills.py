@@ -1,0 +1,80 @@
+"""Devices of a fleet as cells: what pods hold of each, and those that no pod gets; nodes grouped by model."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from markupsafe import Markup
+
+from page.views.amounts import to_natural_order
+
+MAX_DRAWN: Final = 64
+"""Devices of one node that are drawn."""
+WIDTH: Final = 13
+HEIGHT: Final = 22
+_INSIDE: Final = HEIGHT - 2
+_CELLS: Final = Markup('<svg class="fill" width="{0}" height="{1}" role="img" aria-label="{2}">{3}</svg>')
+_CELL: Final = Markup('<g><rect class="device{}" x="{}"{}/>{}<title>{}</title></g>')
+_BAR: Final = Markup('<rect class="held" x="{0}" y="{1}" width="{2}" height="{3}"/>')
+_HATCHED: Final = Markup(' fill="url(#hatched)"')
+
+
+class FilledNodes(NamedTuple):
+    """Nodes with devices of the same models."""
+
+    models: str
+    """Names of the models, separated by commas; empty where no registration names them."""
+    nodes: list[Mapping[str, Any]]
+    devices: int
+    free: int
+
+
+def group_by_models(nodes: Iterable[Mapping[str, Any]]) -> list[FilledNodes]:
+    """Group the nodes that have devices by the models of these."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for node in nodes:
+        if node["fill"]:
+            models = ", ".join(entry["model"] for entry in node["models"] if entry["model"])
+            groups.setdefault(models, []).append(node)
+    return [
+        FilledNodes(
+            models,
+            sorted(members, key=lambda node: to_natural_order(node["node"])),
+            sum(node["devices"] for node in members),
+            sum(node["free_devices"] for node in members),
+        )
+        for models, members in sorted(groups.items())
+    ]
+
+
+def draw_devices(node: Mapping[str, Any], words: Mapping[str, str]) -> Markup:
+    """Draw a cell for each device of a node: memory held at its left, cores at its right, from the bottom.
+
+    A device of which only slots are known has one bar. ``words``: texts for the shares and states of a device.
+    """
+    devices: Sequence[Mapping[str, Any]] = node["fill"][:MAX_DRAWN]
+    cells = [_draw(number, device, _describe(number, device, words)) for number, device in enumerate(devices)]
+    label = f"{node['node']}: {node['free_devices']}/{node['devices']}"
+    return _CELLS.format(len(cells) * WIDTH, HEIGHT, label, Markup("").join(cells))
+
+
+def _draw(number: int, device: Mapping[str, Any], text: str) -> Markup:
+    is_unhealthy, x = device["healthy"] is False, number * WIDTH + 1
+    shares = [device[name] for name in ("memory_percent", "cores_percent") if device[name] is not None]
+    shares = shares or [device["slots_percent"] or 0]
+    width = (WIDTH - 2) / len(shares)
+    bars = [
+        _BAR.format(f"{x + index * width:g}", 1 + _INSIDE - height, f"{width:g}", height)
+        for index, share in enumerate(shares)
+        if (height := min(-(-share * _INSIDE // 100), _INSIDE)) and not is_unhealthy
+    ]
+    state = " unhealthy" if is_unhealthy else " cordoned" if device["cordoned"] else ""
+    hatching = _HATCHED if is_unhealthy else Markup("")
+    return _CELL.format(state, x, hatching, Markup("").join(bars), text)
+
+
+def _describe(number: int, device: Mapping[str, Any], words: Mapping[str, str]) -> str:
+    known = [name for name in ("memory", "cores") if device[f"{name}_percent"] is not None] or ["slots"]
+    parts = [f"{words[name]} {device[f'{name}_percent'] or 0} %" for name in known]
+    states = ["unhealthy"] if device["healthy"] is False else []
+    states += ["cordoned"] if device["cordoned"] else []
+    return f"{number} {device['model']}".rstrip() + f": {', '.join([*(words[state] for state in states), *parts])}"
