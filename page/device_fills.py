@@ -73,8 +73,8 @@ def _draw(number: int, device: Mapping[str, Any], text: str) -> Markup:
 
 
 def _describe(number: int, device: Mapping[str, Any], words: Mapping[str, str]) -> str:
-    known = [name for name in ("memory", "cores") if device[f"{name}_percent"] is not None] or ["slots"]
-    parts = [f"{words[name]} {device[f'{name}_percent'] or 0} %" for name in known]
+    shares = [name for name in ("memory", "cores") if device[f"{name}_percent"] is not None] or ["slots"]
+    parts = [f"{words[name]} {device[f'{name}_percent'] or 0} %" for name in shares]
     states = ["unhealthy"] if device["healthy"] is False else []
     states += ["cordoned"] if device["cordoned"] else []
     return f"{number} {device['model']}".rstrip() + f": {', '.join([*(words[state] for state in states), *parts])}"

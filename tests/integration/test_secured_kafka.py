@@ -236,6 +236,9 @@ async def test_a_process_whose_password_came_from_a_variable_ends_where_it_is_re
     kafka: SecuredKafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fixed_credentials, "LIMIT_SECONDS", 2.0)
+    # Other tests of this process have stores of their own.
+    monkeypatch.setattr(fixed_credentials, "_refused_since", {})
+    monkeypatch.setattr(fixed_credentials, "_lasting", {})
     settings = kafka.use_scram("schedulerlog-worker")
     del settings["SCHEDULERLOG_KAFKA_PASSWORD_FILE"]
     for name, value in {**settings, "SCHEDULERLOG_KAFKA_PASSWORD": "of-yesterday"}.items():

@@ -107,6 +107,8 @@ def installed_whole(cluster: ControlPlane, folder: Path, secrets: Mapping[str, S
     templates = [name for name, _ in list_pod_templates(objects) if not name.startswith("CronJob/")]
     with emptied(cluster):
         apply(cluster, select_kinds(objects, "Namespace"))
+        # One of another overlay under the same name can't be changed, and may still be on its way out.
+        cluster.run_kubectl("delete", "statefulsets", "-n", NAMESPACE, "--all", "--timeout=60s")
         disks = build_disks(objects)
         apply(cluster, [*manifests, *disks, *(item for item in objects if item["kind"] != "Namespace")])
         try:

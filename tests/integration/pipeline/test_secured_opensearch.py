@@ -143,6 +143,9 @@ async def test_a_process_whose_password_came_from_a_variable_ends_where_it_is_re
     node: SecuredOpenSearch, kafka: embedded.Backends, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fixed_credentials, "LIMIT_SECONDS", 2.0)
+    # Other tests of this process have stores of their own.
+    monkeypatch.setattr(fixed_credentials, "_refused_since", {})
+    monkeypatch.setattr(fixed_credentials, "_lasting", {})
     connection = connect_by_password(node, WRITER, "of-yesterday-Horse-9")
     settings = build_settings(IndexSettings, connection, kafka_bootstrap_servers=kafka.bootstrap_servers)
     with pytest.raises(FixedCredentialsError, match=r"HTTP 401.*SCHEDULERLOG_OPENSEARCH_PASSWORD is read only"):
