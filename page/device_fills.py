@@ -59,12 +59,11 @@ def draw_devices(node: Mapping[str, Any], words: Mapping[str, str]) -> Markup:
 
 def _draw(number: int, device: Mapping[str, Any], text: str) -> Markup:
     is_unhealthy, x = device["healthy"] is False, number * WIDTH + 1
-    shares = [device[name] for name in ("memory_percent", "cores_percent") if device[name] is not None]
-    shares = shares or [device["slots_percent"] or 0]
+    shares = _list_shares(device)
     width = (WIDTH - 2) / len(shares)
     bars = [
         _BAR.format(f"{x + index * width:g}", 1 + _INSIDE - height, f"{width:g}", height)
-        for index, share in enumerate(shares)
+        for index, share in enumerate(shares.values())
         if (height := min(-(-share * _INSIDE // 100), _INSIDE)) and not is_unhealthy
     ]
     state = " unhealthy" if is_unhealthy else " cordoned" if device["cordoned"] else ""
@@ -73,8 +72,15 @@ def _draw(number: int, device: Mapping[str, Any], text: str) -> Markup:
 
 
 def _describe(number: int, device: Mapping[str, Any], words: Mapping[str, str]) -> str:
-    shares = [name for name in ("memory", "cores") if device[f"{name}_percent"] is not None] or ["slots"]
-    parts = [f"{words[name]} {device[f'{name}_percent'] or 0} %" for name in shares]
+    parts = [f"{words[name]} {share} %" for name, share in _list_shares(device).items()]
     states = ["unhealthy"] if device["healthy"] is False else []
     states += ["cordoned"] if device["cordoned"] else []
     return f"{number} {device['model']}".rstrip() + f": {', '.join([*(words[state] for state in states), *parts])}"
+
+
+def _list_shares(device: Mapping[str, Any]) -> dict[str, int]:
+    """List the shares of a device that its cell shows, in percent by name."""
+    shares = {name: device[f"{name}_percent"] for name in ("memory", "cores")}
+    return {name: share for name, share in shares.items() if share is not None} or {
+        "slots": device["slots_percent"] or 0
+    }
