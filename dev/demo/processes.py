@@ -10,10 +10,9 @@ from typing import Self
 
 import httpx
 
-from dev.embedded.ports import find_free_port
+from dev.embedded.ports import SERVICE_PORTS, find_free_port
 from dev.embedded.process import Child, ParentWatch, read_last_lines, spawn
 
-SERVICE_PORTS = range(10_000, 19_000)
 COMMAND_SECONDS = 120
 
 

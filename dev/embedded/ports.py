@@ -8,13 +8,18 @@ import errno
 import random
 import socket
 from collections.abc import Iterable
+from typing import Final
 
 from dev.embedded.errors import EmbeddedError
 
+SERVICE_PORTS = range(10_000, 16_000)
 KUBERNETES_PORTS = range(16_000, 19_000)
 KAFKA_PORTS = range(19_000, 30_000)
 # OpenSearchRunner gives up above 9299.
 OPENSEARCH_PORTS = range(9_201, 9_300)
+
+_RESERVATIONS: Final[dict[int, socket.socket]] = {}
+"""The ports that this process was given, each held by a UDP socket of that number, which ends with the process."""
 
 
 def is_free(port: int) -> bool:
@@ -40,12 +45,33 @@ def is_listening(port: int) -> bool:
 
 
 def find_free_port(candidates: range, besides: Iterable[int] = ()) -> int:
-    """Find a free port among the candidates, at random, so that two processes at the same time rarely get the same."""
+    """Find a free port among the candidates, and reserve it until this process ends.
+
+    No other process of this user is given it meanwhile: a server that is stopped and started again finds its port free.
+    Where every other port is taken, a process is given one that it has had before and that is free again.
+    """
     left = [port for port in candidates if port not in set(besides)]
-    # In order, two processes that start together would both choose the first free port.
+    # In order, two processes that start together would both ask for the first free port.
     random.shuffle(left)
+    left.sort(key=_RESERVATIONS.__contains__)
     for port in left:
-        if is_free(port):
+        if is_free(port) and _reserve(port):
             return port
     first, last = candidates[0], candidates[-1]
     raise EmbeddedError(f"every port from {first} to {last} on 127.0.0.1 is taken: stop what listens there")
+
+
+def _reserve(port: int) -> bool:
+    """Reserve a port for this process; returns whether no other one has it."""
+    if port in _RESERVATIONS:
+        return True
+    reservation = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        reservation.bind(("127.0.0.1", port))
+    except OSError as error:
+        reservation.close()
+        if error.errno not in {errno.EADDRINUSE, errno.EACCES}:
+            raise
+        return False
+    _RESERVATIONS[port] = reservation
+    return True

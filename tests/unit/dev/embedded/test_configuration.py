@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from dev.embedded.errors import EmbeddedError, UnusableSettingError
 from dev.embedded.jvm import Jvm, JvmSettings, build_java_environment, read_settings
 from dev.embedded.kafka import Address, format_properties
-from dev.embedded.ports import find_free_port
 
 
 def a_cluster(brokers: int) -> list[Address]:
@@ -97,8 +96,3 @@ def test_an_ahead_of_time_cache_is_used_by_the_flags_that_it_was_written_with(tm
 def test_java_options_of_the_surroundings_do_not_reach_the_servers() -> None:
     surroundings = {"JAVA_TOOL_OPTIONS": "-javaagent:x", "CLASSPATH": "y", "JDK_JAVA_OPTIONS": "-ea", "HOME": "/root"}
     assert build_java_environment(surroundings) == {"HOME": "/root", "LC_ALL": "C.UTF-8"}
-
-
-def test_a_range_without_a_free_port_is_named() -> None:
-    with pytest.raises(EmbeddedError, match="every port from 5 to 7"):
-        find_free_port(range(5, 8), besides=[5, 6, 7])
