@@ -25,6 +25,7 @@ _LAYERS_OF_CODES: Final[tuple[tuple[str, Layer], ...]] = (
     ("Kueue", "queue"), ("Queue", "queue"), ("Quota", "queue"), ("UserQuota", "queue"), ("ElasticQuota", "queue"),
     ("YunikornQueue", "queue"), ("RequestRejected", "queue"), ("Placeholders", "queue"),
     ("GroupNotEnqueued", "queue"), ("GroupNeverFits", "queue"), ("OwnerRefused", "queue"),
+    ("LimitRangeBroken", "queue"),
     ("PodSecurityRefused", "queue"), ("SecurityContextRefused", "queue"), ("WebhookUnreachable", "queue"),
     ("PodInvalid", "queue"), ("ServiceAccountMissing", "queue"), ("PriorityClassMissing", "queue"),
     ("PodDenied", "queue"),
@@ -34,7 +35,7 @@ _LAYERS_OF_CODES: Final[tuple[tuple[str, Layer], ...]] = (
     ("Gang", "gate"), ("SchedulingGated", "gate"), ("Claim", "gate"), ("DeviceClaim", "gate"), ("DeviceClass", "gate"),
     ("DeviceSelector", "gate"),
     ("Kubelet", "start"), ("Evicted", "start"), ("Preempted", "start"), ("Reclaimed", "start"), ("Allocation", "start"),
-    ("RejectedByScheduler", "start"),
+    ("RejectedByScheduler", "start"), ("NodeNotThere", "start"),
     ("Bind", "bind"), ("Permit", "bind"), ("node lock", "bind"), ("Reservation", "bind"), ("Choice", "bind"),
     ("Slurm", "bind"),
 )  # fmt: skip

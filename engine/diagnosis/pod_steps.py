@@ -20,6 +20,7 @@ from engine.diagnosis.wording import (
 )
 from engine.hami.annotations import ASSIGNED_NODE
 from engine.hami.quantities import parse_whole
+from engine.snapshot import kinds
 from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import ObjectProblem
 
@@ -76,6 +77,8 @@ _REFUSED_BY: Final = {
     'webhook "vgpu.hami.io" denied': "PodDeniedByHami",
     "denied the request: ": "PodDeniedByRule",
     "ValidatingAdmissionPolicy": "PodDeniedByRule",
+    " usage per ": "LimitRangeBroken",
+    " max limit to request ratio per ": "LimitRangeBroken",
 }
 """Obstacle of a pod that the API server did not create, by a part of its words."""
 MAX_EXCEEDED: Final = 3
@@ -212,6 +215,15 @@ def _find_devices_elsewhere(pod: PodOnCluster) -> FoundObstacle | None:
     return FoundObstacle("DevicesElsewhere", words, nodes=[pod.node], evidence=[pod.source], clauses=clauses)
 
 
+def _find_missing_node(facts: DiagnosisFacts, pod: PodOnCluster) -> FoundObstacle | None:
+    """Find that the pod's node is not among the nodes that were read: no kubelet starts it."""
+    objects = facts.objects
+    if objects is None or not objects.has_read(kinds.NODE) or objects.find(kinds.NODE, pod.node):
+        return None
+    words: dict[str, Word] = {"node": pod.node, "count": len(objects.select(kinds.NODE))}
+    return FoundObstacle("NodeNotThere", words, nodes=[pod.node], evidence=[pod.source])
+
+
 def _check_start(facts: DiagnosisFacts, pod: PodOnCluster) -> TreeStep:
     words: dict[str, Word] = {"node": pod.node}
     findings = facts.findings
@@ -235,4 +247,6 @@ def _check_start(facts: DiagnosisFacts, pod: PodOnCluster) -> TreeStep:
     if pod.bind_phase == _FAILED:
         obstacle = FoundObstacle("AllocationFailed", words, nodes=[pod.node], evidence=[pod.source])
         return TreeStep("Starts", "no", [pod.source, *findings], (), [obstacle], is_end=True)
+    if missing := _find_missing_node(facts, pod):
+        return TreeStep("Starts", "no", [pod.source, *findings], (), [missing], is_end=True)
     return TreeStep("Starts", "not known", [pod.source, *findings], facts.select_unknown("events"), is_end=True)

@@ -26,6 +26,9 @@ from ingest.cases.description_sections import (
 from schemas.json_types import Json
 
 _BEGINS: Final = re.compile(rb"\A\s*Name:[ \t]+\S", re.MULTILINE)
+ASSIGNED: Final = re.compile(
+    r"Successfully assigned (?:pod )?(?:(?P<namespace>[^\s/]+)/)?(?P<name>\S+) to (?:node )?(?P<node>[^\s,]+)"
+)
 _HEADER: Final = re.compile(rb"\A\s*(?:NAMESPACE +)?LAST SEEN +TYPE +REASON +OBJECT +", re.MULTILINE)
 _KUBECTL_FIELDS: Final = (b"\nNamespace:", b"\nRoles:", b"\nLabels:")
 _EVENT: Final = re.compile(
@@ -280,16 +283,21 @@ def _parse_table(lines: Sequence[str], written_at: datetime) -> Iterator[Json]:
     header = lines[0]
     names = re.findall(r"\S+(?: \S+)*", header)
     starts = [header.index(name) for name in names]
+    rows = []
     for line in lines[1:]:
         ends = [*starts[1:], len(line)]
         cells = _GAP.split(line.strip(), len(names) - 1)
         if len(cells) < len(names):
             # An empty cell: only the columns tell which.
             cells = [line[start:end].strip() for start, end in zip(starts, ends, strict=True)]
-        row = dict(zip(names, cells, strict=True))
+        rows.append(dict(zip(names, cells, strict=True)))
+    # Without a column of namespaces all rows are of one, which the scheduler's words may name.
+    assigned = (match["namespace"] for row in rows if (match := ASSIGNED.match(row["MESSAGE"])))
+    namespace = next(filter(None, assigned), "default")
+    for row in rows:
         kind, _, name = row.get("OBJECT", "").partition("/")
         if name:
-            involved = {"kind": KINDS.get(kind, kind), "namespace": row.get("NAMESPACE", "default"), "name": name}
+            involved = {"kind": KINDS.get(kind, kind), "namespace": row.get("NAMESPACE", namespace), "name": name}
             source = row.get("SOURCE", "").partition(",")[0] or choose_reporter(row["REASON"], row["MESSAGE"])
             yield build_event(
                 row["TYPE"], row["REASON"], row["LAST SEEN"], source, row["MESSAGE"], involved, written_at

@@ -11,7 +11,8 @@ from engine.diagnosis.layers.kubelet import NODE_NAMED_BY
 from engine.diagnosis.layers.pod_makers import REFUSALS
 from engine.snapshot import kinds
 from ingest.cases.described_kinds import USED_BY
-from ingest.cases.pasted_fragments import ASSIGNED, UNKNOWN_NODE, build_workload
+from ingest.cases.descriptions import ASSIGNED
+from ingest.cases.pasted_fragments import UNKNOWN_NODE, build_workload
 from ingest.cases.stated_sentences import PastedEvent
 from ingest.cases.unnamed_pods import DEFAULT_NAME
 from schemas.json_types import Json

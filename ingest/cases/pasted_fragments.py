@@ -10,15 +10,12 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from engine.snapshot import kinds
-from ingest.cases.descriptions import build_event, parse_description
+from ingest.cases.descriptions import ASSIGNED, build_event, parse_description
 from ingest.cases.unnamed_pods import DEFAULT_NAME
 from schemas.json_types import Json
 
 UNKNOWN_NODE: Final = "?"
 """Name of a node that the text does not name."""
-ASSIGNED: Final = re.compile(
-    r"Successfully assigned (?:pod )?(?:(?P<namespace>[^\s/]+)/)?(?P<name>\S+) to (?:node )?(?P<node>[^\s,]+)"
-)
 UNNAMED_WORKLOAD: Final = "workload"
 """Name of a Workload that the text does not name."""
 _FIELD: Final = re.compile(

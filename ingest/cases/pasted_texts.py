@@ -16,7 +16,7 @@ from engine.cases.workload_words import VOLCANO_JOB
 from engine.diagnosis.layers.pod_makers import REFUSALS
 from engine.snapshot import kinds
 from ingest.cases.autoscaler_log import ScalerLog
-from ingest.cases.descriptions import KINDS, build_event, parse_description
+from ingest.cases.descriptions import ASSIGNED, KINDS, build_event, parse_description
 from ingest.cases.event_subjects import (
     UNASSIGNED,
     WORKLOAD,
@@ -28,7 +28,7 @@ from ingest.cases.event_subjects import (
     list_only_pod,
 )
 from ingest.cases.kubectl_tables import parse_table
-from ingest.cases.pasted_fragments import ASSIGNED, UNNAMED_WORKLOAD, join_wrapped, parse_fragment
+from ingest.cases.pasted_fragments import UNNAMED_WORKLOAD, join_wrapped, parse_fragment
 from ingest.cases.pasted_objects import DESCRIBES, FENCE, PROMPT, strip_comment_marks, take_objects
 from ingest.cases.pasted_rows import parse_log_line, parse_row, parse_statement
 from ingest.cases.stated_names import list_stated_pods
@@ -209,9 +209,11 @@ class _PastedReading:
             self._unnamed.name(assigned["namespace"] or self._unnamed.subject[0], assigned["name"])
         self._unnamed.add([event for event in self._open if not event.name], self._before if not assigned else [])
         namespace, name = self._unnamed.subject
+        # Rows without a column of namespaces are of one namespace, which the scheduler's words may name.
+        scope = self._scope or (assigned["namespace"] if assigned else "") or ""
         for event in map(name_by_words, self._open):
             if event.name and not event.namespace and event.kind not in _OF_CLUSTER:
-                event = replace(event, namespace=self._scope)
+                event = replace(event, namespace=scope)
             if not event.name:
                 is_of_group = event.reason != _OF_MEMBER and _ABOUT_GROUP.search(event.note)
                 kind = "PodGroup" if is_of_group else "Pod"

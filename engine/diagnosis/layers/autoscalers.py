@@ -38,9 +38,10 @@ _PLACEABLE: Final = re.compile(
     r"marked as unschedulable can be scheduled on (?:node )?(?P<node>[^\s,]+?)(?: \(|[.,]? )"
 )
 """Line of the autoscaler's log about a pod that its own simulation places on a node that exists."""
+_BACKOFF: Final = "in backoff after failed scale-up"
 _REASONS: Final = (
     (re.compile(r"max node group size reached"), "scale_maximum"),
-    (re.compile(r"in backoff after failed scale-up"), "scale_backoff"),
+    (re.compile(_BACKOFF), "scale_backoff"),
     (re.compile(r"max cluster (?P<details>.*) limit reached"), "scale_limit"),
     (re.compile(r"node\(s\) had (?:untolerated )?taints? ?(?P<details>\{[^}]*\})?"), "scale_taint"),
     (re.compile(r"node\(s\) had untolerated taint\(s\)"), "scale_taint"),
@@ -97,7 +98,13 @@ def _explain(facts: DiagnosisFacts, event: Statement, *, is_karpenter: bool) -> 
     words |= {"reasons": reasons or "", "refused": shorten_list(refused)}
     clauses = ["pools"] if pools else ["reasons"] if reasons else [] if refused else ["words"]
     clauses += ["refused"] if refused else []
-    return FoundObstacle("AutoscalerCannot", words, evidence=[event.evidence], clauses=clauses)
+    evidence = [event.evidence]
+    # A group in backoff had an attempt that failed: its words name the cause.
+    if _BACKOFF in event.text and (failure := next(iterate_events(facts, "FailedScaleUp"), None)):
+        words["failure"] = quote(failure.text)
+        clauses.append("failed")
+        evidence.append(failure.evidence)
+    return FoundObstacle("AutoscalerCannot", words, evidence=evidence, clauses=clauses)
 
 
 def _list_refused_groups(facts: DiagnosisFacts) -> list[str]:

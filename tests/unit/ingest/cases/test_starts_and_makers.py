@@ -223,3 +223,79 @@ def test_a_kind_of_another_group_keeps_its_version() -> None:
     )
     (job,) = parse_descriptions(text, WRITTEN)
     assert (job["apiVersion"], job["kind"]) == ("batch.example/v1", "Job")
+
+
+def test_a_table_without_namespaces_is_of_the_one_that_the_scheduler_names() -> None:
+    """`kubectl get events` without -A lists one namespace."""
+    rows = (
+        "3m  Warning  FailedScheduling  pod/fit-0  0/1 nodes are available: 1 Insufficient cpu.\n"
+        "2m  Normal   Scheduled         pod/fit-0  Successfully assigned nlp/fit-0 to n-7\n"
+        "1m  Warning  FailedPrepareDynamicResources  pod/fit-0  Failed to prepare dynamic resources: plugin not found\n"
+    )
+    for text in (HEADER + rows, rows):
+        case = read_case_text(text)
+        assert list(list_pod_names(case)) == ["nlp/fit-0"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "maximum memory usage per Container is 64Gi, but limit is 96Gi",
+        "minimum cpu usage per Pod is 2, but request is 500m",
+        "maximum nvidia.com/gpu usage per Container is 1. No limit is specified.",
+        "memory max limit to request ratio per Container is 2, but provided ratio is 3.000000",
+    ],
+)
+def test_a_pod_that_a_limit_range_refuses_is_never_made(words: str) -> None:
+    """The words are those of Kubernetes' admission plugin LimitRanger."""
+    row = f'2m  Warning  FailedCreate  replicaset/fit  Error creating: pods "fit-" is forbidden: {words}\n'
+    group = diagnose_maker(HEADER + row).groups[0]
+    assert group.obstacle is not None
+    assert group.obstacle.code == "LimitRangeBroken"
+    assert words in group.obstacle.sentence.en
+
+
+def test_a_group_in_backoff_is_explained_by_the_attempt_that_failed() -> None:
+    scaler = "1m  Normal  NotTriggerScaleUp  pod/fit-0  pod didn't trigger scale-up: 1 "
+    failed = "9m  Warning  FailedScaleUp  pod/fit-0  Node scale up in zones z1 associated with this pod failed: Quota\n"
+    rows = f"2m  Warning  FailedScheduling  pod/fit-0  0/1 nodes are available: 1 Insufficient cpu.\n{failed}"
+
+    def write_all(reason: str) -> str:
+        diagnosis = diagnose_text(f"{HEADER}{rows}{scaler}{reason}\n")
+        return " ".join(obstacle.sentence.en for obstacle in diagnosis.other_obstacles)
+
+    assert "1 is in backoff after a failed scale-up; its last attempt failed: Node scale up in zones z1" in write_all(
+        "in backoff after failed scale-up"
+    )
+    # Another reason has nothing to do with the attempt.
+    assert "zones z1" not in write_all("max node group size reached")
+
+
+NODE = """\
+apiVersion: v1
+kind: Node
+metadata: {name: n-7}
+status: {allocatable: {cpu: 4}}
+"""
+PINNED = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: fit-0, namespace: nlp}
+spec: {nodeName: NODE, containers: [{name: c}]}
+status: {phase: PHASE}
+"""
+
+
+@pytest.mark.parametrize(
+    ("node", "phase", "code"),
+    [("n-8", "Pending", "NodeNotThere"), ("n-7", "Pending", None), ("n-8", "Running", None)],
+)
+def test_a_pod_is_pinned_to_a_node_that_is_not_there(node: str, phase: str, code: str | None) -> None:
+    pod = PINNED.replace("NODE", node).replace("PHASE", phase)
+    obstacle = diagnose_text(f"{NODE}---\n{pod}").obstacle
+    assert (obstacle.code if obstacle else None) == code
+
+
+def test_no_node_is_missed_where_none_was_read() -> None:
+    pod = PINNED.replace("NODE", "n-8").replace("PHASE", "Pending")
+    assert diagnose_text(pod).obstacle is None
