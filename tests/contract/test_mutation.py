@@ -59,6 +59,11 @@ def test_the_same_seed_draws_the_same_mutants() -> None:
     assert draw(["engine/hami"], 5, 3) == draw(["engine/hami"], 5, 3) != draw(["engine/hami"], 5, 4)
 
 
+def test_mutants_of_a_module_are_drawn_by_its_path() -> None:
+    module = "engine/hami/quantities.py"
+    assert {path for path, _ in draw([module], 5, 3)} == {Path(module)}
+
+
 def test_the_tests_of_a_module_are_those_of_its_name_and_those_that_import_it() -> None:
     tests = list_tests(Path("engine/hami/quantities.py"))
     assert tests[0] == Path("tests/unit/engine/hami/test_quantities.py")

@@ -1,7 +1,7 @@
-"""``python -m tests.mutation [FOLDER ...] --count N --seed S``: do the unit tests of a module notice a slip in it?
+"""``python -m tests.mutation [PATH ...] --count N --seed S``: do the unit tests of a module notice a slip in it?
 
-Random mutants of the modules below each folder (engine unless given) run, one after the other, against the unit tests
-of their own module: the test file of its name, those that import it, and the recorded answers of its package and of
+Random mutants of the modules at or below each path (engine unless given) run, one after the other, against the unit
+tests of their own module: the test file of its name, those that import it, and the recorded answers of its package and of
 the packages around it; where there are none of the first two, those of its package. A mutant that no test fails for
 survives, and is printed. All of these tests have to pass without mutants first.
 """
@@ -39,13 +39,13 @@ LAYERS_BELOW: Final = ("schemas.answers.diagnosis", "schemas.documents", "schema
 """Modules of ours that most tests import; loaded once where no mutants are drawn from their packages."""
 
 
-def draw(folders: Sequence[str], count: int, seed: int) -> list[tuple[Path, Mutant]]:
-    """Draw mutants of the modules below ``folders``: as many of a module as it has lines, its places by chance.
+def draw(paths: Sequence[str], count: int, seed: int) -> list[tuple[Path, Mutant]]:
+    """Draw mutants of the modules at or below ``paths``: as many of a module as it has lines, its places by chance.
 
     Draws at equal steps through the lines of all modules, from a random first line: so no module is left out by chance.
     """
     chance = random.Random(seed)
-    sources = {path: path.read_bytes() for folder in folders for path in sorted(Path(folder).rglob("*.py"))}
+    sources = {module: module.read_bytes() for path in paths for module in list_modules(Path(path))}
     places = {path: list_mutants(source) for path, source in sources.items()}
     modules = [path for path in sources if places[path]]
     ends = list(accumulate(sources[path].count(b"\n") for path in modules))
@@ -60,6 +60,11 @@ def draw(folders: Sequence[str], count: int, seed: int) -> list[tuple[Path, Muta
     # In any order: a run that is stopped has judged a sample of all modules.
     chance.shuffle(mutants)
     return mutants
+
+
+def list_modules(path: Path) -> list[Path]:
+    """List the modules below a folder; a module is its only one."""
+    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
 
 
 @cache
@@ -146,24 +151,25 @@ def derive_interval(killed: int, count: int) -> tuple[float, float]:
     return middle - half, middle + half
 
 
-def load_early(folders: Sequence[str]) -> None:
+def load_early(paths: Sequence[str]) -> None:
     """Import once, for all processes that are forked, what most tests import and no mutant changes."""
-    modules = [*PRELOADED, *(name for name in LAYERS_BELOW if name.partition(".")[0] not in map(_name_top, folders))]
+    modules = [*PRELOADED, *(name for name in LAYERS_BELOW if name.partition(".")[0] not in map(_name_top, paths))]
     for name in modules:
         importlib.import_module(name)
-    for folder in folders:
-        # By the hash of their sources: a mutant may have the size and the second of the module that it replaces.
-        compileall.compile_dir(folder, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
+    for path in paths:
+        for module in list_modules(Path(path)):
+            # By the hash of its source: a mutant may have the size and the second of the module that it replaces.
+            compileall.compile_file(module, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
     sys.dont_write_bytecode = False
 
 
-def _name_top(folder: str) -> str:
-    return Path(folder).parts[0]
+def _name_top(path: str) -> str:
+    return Path(path).parts[0]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
-    parser.add_argument("folders", nargs="*", metavar="FOLDER", default=["engine"], help="engine unless given")
+    parser.add_argument("paths", nargs="*", metavar="PATH", default=["engine"], help="engine unless given")
     parser.add_argument("--count", type=int, default=200, help="mutants")
     parser.add_argument("--seed", type=int, default=1, help="seed of the mutants; with the same seed they are the same")
     arguments = parser.parse_args()
@@ -173,8 +179,8 @@ def main() -> int:
         # From here on nothing depends on the checkout, which may change meanwhile.
         os.chdir(folder)
         sys.path.insert(0, folder)
-        load_early(arguments.folders)
-        for path, mutant, end in run(draw(arguments.folders, arguments.count, arguments.seed)):
+        load_early(arguments.paths)
+        for path, mutant, end in run(draw(arguments.paths, arguments.count, arguments.seed)):
             ends[end] += 1
             if end != "killed":
                 print(f"{end}: {path}:{mutant.describe()}", flush=True)
