@@ -1,8 +1,8 @@
 """``python -m tests.mutation [PATH ...] --count N --seed S``: do the unit tests of a module notice a slip in it?
 
 Random mutants of the modules at or below each path (engine unless given) run, one after the other, against the unit
-tests of their own module: the test file of its name, those that import it, and the recorded answers of its package and of
-the packages around it; where there are none of the first two, those of its package. A mutant that no test fails for
+tests of their own module: the test file of its name, those that import it, and the recorded answers of its package and
+of the packages around it; where there are none of the first two, those of its package. A mutant that no test fails for
 survives, and is printed. All of these tests have to pass without mutants first.
 """
 

@@ -108,8 +108,10 @@ def test_an_annotation_of_hami_on_the_workload_itself_has_no_effect() -> None:
     assert notes == [
         (
             "AnnotationOnWorkload",
-            f"The annotation {TYPES}: A10 stands on Job/train itself and has no effect: HAMi reads it only on the pod. "
-            "Move it into spec.template.metadata.annotations.",
+            (
+                f"The annotation {TYPES}: A10 stands on Job/train itself and has no effect: HAMi reads it only on the "
+                "pod. Move it into spec.template.metadata.annotations."
+            ),
         )
     ]
     ((_, text),) = write(describe_misplaced(read_job({TYPES: "A10"}, {TYPES: "H100"}), VENDORS))
@@ -253,8 +255,10 @@ def test_a_mig_profile_is_translated_into_what_hami_takes() -> None:
     note = describe("nvidia.com/mig-3g.20gb", a_gpu_node())
     assert (note.code, to_english(note.text)) == (
         "MigResource",
-        "HAMi does not manage nvidia.com/mig-3g.20gb: it cuts MIG instances by itself. Ask for nvidia.com/gpu: 1 with "
-        "nvidia.com/gpumem: 20480 instead (annotation nvidia.com/vgpu-mode: mig keeps it to MIG devices).",
+        (
+            "HAMi does not manage nvidia.com/mig-3g.20gb: it cuts MIG instances by itself. Ask for nvidia.com/gpu: 1 "
+            "with nvidia.com/gpumem: 20480 instead (annotation nvidia.com/vgpu-mode: mig keeps it to MIG devices)."
+        ),
     )
 
 
@@ -290,7 +294,7 @@ def a_quota(*entries: str, namespace: str = "ml") -> Json:
         ("count/pods", ""),
     ],
 )
-def test_entries_of_a_quota_that_nobody_counts_are_noted(entry: str, nearest: str) -> None:
+def test_entries_of_a_quota_that_limit_nothing_are_noted(entry: str, nearest: str) -> None:
     notes = write(describe_quotas([a_quota(entry)], annotate(), VENDORS))
     assert [code for code, _ in notes] == (["QuotaName"] if nearest else [])
     if nearest:

@@ -1,7 +1,7 @@
 """Amounts that pods and claims count in a ResourceQuota, and the pods that its scopes count.
 
-The rules are those of Kubernetes' documentation: "Resource Quotas" (compute resources, extended resources, object counts,
-scopes) and "Dynamic Resource Allocation" (devices of a class; a request for all devices counts 32).
+The rules are those of Kubernetes' documentation: "Resource Quotas" (compute resources, extended resources, object
+counts, scopes) and "Dynamic Resource Allocation" (devices of a class; a request for all devices counts 32).
 """
 
 from typing import Any

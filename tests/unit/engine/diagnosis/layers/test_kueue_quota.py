@@ -33,7 +33,7 @@ def a_workload(name: str = "mine", *conditions: Json, holds: tuple[Any, ...] = (
     assigned = [{"name": f"set-{number}", "resourceUsage": {GPU: amount}} for number, amount in enumerate(holds)]
     namespace = more.pop("namespace", "lab")
     workload = an_object(
-        "Workload", name, namespace, spec={"queueName": more.pop("queue", "night"), **{"priority": 5}, **more},
+        "Workload", name, namespace, spec={"queueName": more.pop("queue", "night"), "priority": 5, **more},
         status={"conditions": list(conditions), "admission": {"podSetAssignments": assigned}},
     )  # fmt: skip
     workload["metadata"] |= {"uid": f"uid-{name}", "creationTimestamp": more.pop("created", "2026-11-24T08:00:00Z")}
@@ -110,7 +110,7 @@ def get_words(obstacle: FoundObstacle) -> dict[str, str | int]:
         ({"nominalQuota": "24Gi"}, {"total": "20Gi"}, "", ["needed", "amounts"], {"needed": 6}),
     ],
 )  # fmt: skip
-def test_the_amounts_of_the_queue_decide_what_is_said_of_it(
+def test_the_amounts_of_the_queue_decide_which_clauses_describe_it(
     amounts: Json | None, used: Json | None, cohort: str, clauses: list[str], numbers: dict[str, int]
 ) -> None:
     obstacle = explain(a_queue(amounts=amounts, used=used, cohortName=cohort))
