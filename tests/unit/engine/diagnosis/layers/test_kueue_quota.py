@@ -177,31 +177,31 @@ def test_workloads_with_quota_of_the_same_queue_hold_the_resource(holders: list[
     assert ("holders" in obstacle.clauses) is (text is not None)
 
 
-OWN = {"amounts": {"nominalQuota": "24"}, "used": {"total": "20"}, "cohortName": "all"}
+LENDER = {"amounts": {"nominalQuota": "24"}, "used": {"total": "20"}, "cohortName": "all"}
 BORROWER = {"amounts": {"nominalQuota": "8"}, "used": {"total": "12", "borrowed": "4"}, "cohortName": "all"}
 
 
 @pytest.mark.parametrize(
-    ("own", "other", "clauses"),
+    ("queue", "other", "clauses"),
     [
-        (OWN, BORROWER, ["borrowers", "not_reclaimed"]),
-        (OWN | {"preemption": {"reclaimWithinCohort": "Never"}}, BORROWER, ["borrowers", "not_reclaimed"]),
-        (OWN | {"preemption": {"reclaimWithinCohort": "Any"}}, BORROWER, ["borrowers"]),
-        (OWN, BORROWER | {"cohortName": "others"}, ["lent"]),
-        (OWN, BORROWER | {"used": {"total": "8", "borrowed": "0"}}, ["lent"]),
-        (OWN | {"cohortName": ""}, BORROWER | {"cohortName": ""}, ["too_few"]),
+        (LENDER, BORROWER, ["borrowers", "not_reclaimed"]),
+        (LENDER | {"preemption": {"reclaimWithinCohort": "Never"}}, BORROWER, ["borrowers", "not_reclaimed"]),
+        (LENDER | {"preemption": {"reclaimWithinCohort": "Any"}}, BORROWER, ["borrowers"]),
+        (LENDER, BORROWER | {"cohortName": "others"}, ["lent"]),
+        (LENDER, BORROWER | {"used": {"total": "8", "borrowed": "0"}}, ["lent"]),
+        (LENDER | {"cohortName": ""}, BORROWER | {"cohortName": ""}, ["too_few"]),
         # A queue that uses all of its own has lent nothing that another could have borrowed.
-        (OWN | {"used": {"total": "24"}}, BORROWER, []),
+        (LENDER | {"used": {"total": "24"}}, BORROWER, []),
         # One that has no quota of its own has nothing to take back.
-        (OWN | {"amounts": {"nominalQuota": "0"}, "used": {"total": "0"}}, BORROWER, ["borrowers"]),
+        (LENDER | {"amounts": {"nominalQuota": "0"}, "used": {"total": "0"}}, BORROWER, ["borrowers"]),
         (
-            OWN | {"amounts": {"nominalQuota": "0"}, "used": {"total": "0"}},
+            LENDER | {"amounts": {"nominalQuota": "0"}, "used": {"total": "0"}},
             BORROWER | {"cohortName": "others"}, [],
         ),
     ],
 )  # fmt: skip
-def test_queues_of_the_cohort_borrow_what_the_queue_does_not_use(own: Json, other: Json, clauses: list[str]) -> None:
-    obstacle = explain(a_queue(**own), a_queue("urgent", **other))
+def test_queues_of_the_cohort_borrow_what_the_queue_does_not_use(queue: Json, other: Json, clauses: list[str]) -> None:
+    obstacle = explain(a_queue(**queue), a_queue("urgent", **other))
     assert [name for name in obstacle.clauses if name in ("borrowers", "not_reclaimed", "lent", "too_few")] == clauses
     assert get_words(obstacle).get("borrowers") == ("urgent (4)" if "borrowers" in clauses else None)
     if "too_few" in clauses:
@@ -320,9 +320,9 @@ LAST = a_workload("last", priority=1)
 def test_the_place_in_the_queue_is_given_where_every_waiting_workload_was_read(
     pending: int, others: list[Json], spec: Json, clauses: list[str], words: dict[str, Any]
 ) -> None:
-    place, chosen = describe_place(build(MINE, a_queue(pending=pending, **spec), *others))
+    words_of_place, chosen = describe_place(build(MINE, a_queue(pending=pending, **spec), *others))
     assert chosen == clauses
-    assert {name: to_english(word) for name, word in place.items()} == words
+    assert {name: to_english(word) for name, word in words_of_place.items()} == words
 
 
 def test_a_boost_of_any_waiting_workload_leaves_the_order_open() -> None:

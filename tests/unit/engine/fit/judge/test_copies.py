@@ -34,7 +34,7 @@ def count(columns: ClusterColumns, pod: dict[str, Any], limit: int = MANY) -> li
     return None if counts is None else counts.tolist()
 
 
-def place_one_by_one(columns: ClusterColumns, pod: dict[str, Any], node: str, limit: int) -> int:
+def count_placed(columns: ClusterColumns, pod: dict[str, Any], node: str, limit: int) -> int:
     """Place copies on one node until it refuses one; the cluster keeps them."""
     for copies in range(limit):
         decision = decide(columns, pod, [node], POLICY)
@@ -203,4 +203,4 @@ def test_the_count_is_that_of_copies_placed_one_after_the_other(
     columns: ClusterColumns, pod: dict[str, Any], limit: int
 ) -> None:
     counts = count(columns, pod, limit)
-    assert counts == [place_one_by_one(columns, pod, node, limit) for node in columns.node_names]
+    assert counts == [count_placed(columns, pod, node, limit) for node in columns.node_names]
