@@ -53,7 +53,7 @@ def with_annotation(key: str, value: str) -> Json:
 
 
 def write(notes: Any) -> list[tuple[str, str]]:
-    return [(note.code, to_english(note.text)) for note in notes]
+    return [(note.code, str(to_english(note.text))) for note in notes]
 
 
 @pytest.mark.parametrize(

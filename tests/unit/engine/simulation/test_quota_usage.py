@@ -101,7 +101,7 @@ def test_a_claim_counts_the_devices_that_it_may_get_by_class(requests: list[Json
 
 
 def test_devices_of_a_class_that_serves_an_extended_resource_count_as_that_resource_too() -> None:
-    classes = {"gpu": {"spec": {"extendedResourceName": "example.com/gpu"}}, "nic": {"spec": {}}}
+    classes: dict[str, Json] = {"gpu": {"spec": {"extendedResourceName": "example.com/gpu"}}, "nic": {"spec": {}}}
     usage = measure_claim(a_claim(an_exact(count=2), an_exact("nic")), classes)
     assert usage["requests.example.com/gpu"] == 2 * UNIT
     assert [entry for entry in usage if entry.startswith("requests.")] == [

@@ -177,8 +177,8 @@ def test_workloads_with_quota_of_the_same_queue_hold_the_resource(holders: list[
     assert ("holders" in obstacle.clauses) is (text is not None)
 
 
-LENDER = {"amounts": {"nominalQuota": "24"}, "used": {"total": "20"}, "cohortName": "all"}
-BORROWER = {"amounts": {"nominalQuota": "8"}, "used": {"total": "12", "borrowed": "4"}, "cohortName": "all"}
+LENDER: Json = {"amounts": {"nominalQuota": "24"}, "used": {"total": "20"}, "cohortName": "all"}
+BORROWER: Json = {"amounts": {"nominalQuota": "8"}, "used": {"total": "12", "borrowed": "4"}, "cohortName": "all"}
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_queues_of_the_cohort_borrow_what_the_queue_does_not_use(queue: Json, ot
 def test_queues_of_the_cohort_may_keep_free_quota_for_themselves(
     amounts: Json, used: Json | None, cohort: str, text: str | None
 ) -> None:
-    full = {"amounts": {"nominalQuota": "24", "lendingLimit": "1"}, "used": {"total": "2"}, "cohortName": "all"}
+    full: Json = {"amounts": {"nominalQuota": "24", "lendingLimit": "1"}, "used": {"total": "2"}, "cohortName": "all"}
     obstacle = explain(a_queue(**full), a_queue("urgent", amounts, used, cohortName=cohort))
     assert get_words(obstacle).get("lenders") == text
     assert ("lenders" in obstacle.clauses) is (text is not None)
