@@ -1,4 +1,4 @@
-"""Words of autoscalers: the texts of cluster-autoscaler and Karpenter, as their sources write them, and what they mean."""
+"""Words of autoscalers: what the texts of cluster-autoscaler and Karpenter mean, as their sources write them."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -176,7 +176,7 @@ def test_groups_of_the_autoscalers_log_are_named_with_their_reasons(lines: list[
         "Pod lab.job-0 marked as unschedulable can be scheduled on n7 (based on simulation run)",
     ],
 )
-def test_an_autoscaler_that_sees_room_adds_no_node(line: str) -> None:
+def test_an_autoscaler_whose_own_simulation_fits_the_pod_adds_no_node(line: str) -> None:
     obstacle = explain(an_event("NotTriggerScaleUp", line))
     assert (obstacle.code, get_word(obstacle, "node")) == ("AutoscalerSeesRoom", "n7")
 
@@ -201,18 +201,23 @@ LABEL = 'incompatible requirements, key "zone", zone In [a] not in zone In [b]'
         # The nearest pool first: of one reason before two, and the lowest rank of obstacles.
         (
             f"{in_pool('a', LABEL)}; {in_pool('b', LIMIT)}",
-            "NodePool b has reached its limits (`spec.limits`), "
-            "NodePool a does not offer the label that the pod's selector or affinity names: zone",
+            (
+                "NodePool b has reached its limits (`spec.limits`), "
+                "NodePool a does not offer the label that the pod's selector or affinity names: zone"
+            ),
         ),
         # A part without a pool is one more reason of the pool before it.
         (
             f"{in_pool('a', AMOUNT)}; {TAINT}; {in_pool('b', LABEL)}",
-            "NodePool b does not offer the label that the pod's selector or affinity names: zone, no instance type of "
-            "NodePool a has enough resources and the pod does not tolerate the taint spot:NoSchedule of NodePool a",
+            (
+                "NodePool b does not offer the label that the pod's selector or affinity names: zone, no instance type "
+                "of NodePool a has enough resources and the pod does not tolerate the taint spot:NoSchedule of "
+                "NodePool a"
+            ),
         ),
     ],
 )
-def test_karpenters_reasons_are_told_by_pool_the_nearest_first(note: str, text: str) -> None:
+def test_karpenter_gives_its_reasons_by_pool_the_nearest_first(note: str, text: str) -> None:
     obstacle = explain(by_karpenter("FailedScheduling", f"Failed to schedule pod, {note}"))
     assert (get_word(obstacle, "reasons"), list(obstacle.clauses)) == (text, ["pools"])
     # The cluster autoscaler knows no pools.
@@ -243,9 +248,7 @@ def a_claim_event(reason: str = "InsufficientCapacityError", kind: str = "Warnin
         (None, "AutoscalerAdds"),
     ],
 )
-def test_a_claim_whose_machine_the_cloud_refuses_is_no_node_that_comes(
-    objects: tuple[Json, ...] | None, code: str
-) -> None:
+def test_a_claim_whose_machine_the_cloud_refuses_brings_no_node(objects: tuple[Json, ...] | None, code: str) -> None:
     obstacle = explain(by_karpenter("Nominated", NOMINATED), objects=objects)
     assert obstacle.code == code
     if code == "NodeNotLaunched":
@@ -253,7 +256,7 @@ def test_a_claim_whose_machine_the_cloud_refuses_is_no_node_that_comes(
         assert [evidence.record for evidence in obstacle.evidence] == ["e", "NodeClaim pool-a-7xk"]
 
 
-def test_a_node_that_came_and_does_not_help_is_no_node_that_comes() -> None:
+def test_a_node_that_came_and_does_not_help_ends_the_wait() -> None:
     events = (
         an_event("FailedScheduling", "0/3 nodes are available: 3 Insufficient cpu.", 1, "default-scheduler"),
         an_event("TriggeredScaleUp", ADDS, 5),
