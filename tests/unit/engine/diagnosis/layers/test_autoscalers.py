@@ -25,7 +25,7 @@ def an_event(reason: str, note: str, minutes: float | None = 1, reporter: str = 
     return Evidence("event", "e", time, reporter, words=f"{reason}: {note}")
 
 
-def by_karpenter(reason: str, note: str, minutes: float = 1) -> Evidence:
+def write_as_karpenter(reason: str, note: str, minutes: float = 1) -> Evidence:
     return an_event(reason, note, minutes, "karpenter")
 
 
@@ -51,13 +51,13 @@ def get_word(obstacle: FoundObstacle, name: str) -> str | int:
     ("event", "code"),
     [
         (an_event("TriggeredScaleUp", ADDS), "AutoscalerAdds"),
-        (by_karpenter("Nominated", NOMINATED), "AutoscalerAdds"),
+        (write_as_karpenter("Nominated", NOMINATED), "AutoscalerAdds"),
         (an_event("TriggeredScaleUp", ADDS, minutes=15), "AutoscalerAdds"),
         (an_event("TriggeredScaleUp", ADDS, minutes=16), "AutoscalerLate"),
         (an_event("TriggeredScaleUp", ADDS, minutes=None), "AutoscalerAdds"),
         (an_event("FailedScaleUp", "error adding nodes"), "AutoscalerFailed"),
         (an_event("NotTriggerScaleUp", HEAD + "1 max node group size reached"), "AutoscalerCannot"),
-        (by_karpenter("FailedScheduling", "Failed to schedule pod"), "AutoscalerCannot"),
+        (write_as_karpenter("FailedScheduling", "Failed to schedule pod"), "AutoscalerCannot"),
     ],
 )
 def test_an_event_means_that_a_node_comes_is_late_or_cannot_come(event: Evidence, code: str) -> None:
@@ -98,7 +98,7 @@ def test_groups_that_grow_are_named_with_their_sizes() -> None:
 
 
 def test_karpenter_names_the_place_that_it_nominates() -> None:
-    obstacle = explain(by_karpenter("Nominated", NOMINATED))
+    obstacle = explain(write_as_karpenter("Nominated", NOMINATED))
     assert get_word(obstacle, "groups") == "nodeclaim/pool-a-7xk, node/ip-10-0-0-1"
     assert get_word(obstacle, "autoscaler") == "Karpenter"
     other = explain(an_event("TriggeredScaleUp", "a node is on its way."))
@@ -181,7 +181,7 @@ def test_an_autoscaler_whose_own_simulation_fits_the_pod_adds_no_node(line: str)
     assert (obstacle.code, get_word(obstacle, "node")) == ("AutoscalerSeesRoom", "n7")
 
 
-def in_pool(name: str, reason: str) -> str:
+def exclude_pool(name: str, reason: str) -> str:
     return f'incompatible with nodepool "{name}", daemonset overhead={{"pods":"3"}}, {reason}'
 
 
@@ -194,13 +194,16 @@ LABEL = 'incompatible requirements, key "zone", zone In [a] not in zone In [b]'
 @pytest.mark.parametrize(
     ("note", "text"),
     [
-        (in_pool("a", AMOUNT), "no instance type of NodePool a has enough resources"),
-        (in_pool("a", LIMIT), "NodePool a has reached its limits (`spec.limits`)"),
-        (in_pool("a", TAINT), "the pod does not tolerate the taint spot:NoSchedule of NodePool a"),
-        (in_pool("a", LABEL), "NodePool a does not offer the label that the pod's selector or affinity names: zone"),
+        (exclude_pool("a", AMOUNT), "no instance type of NodePool a has enough resources"),
+        (exclude_pool("a", LIMIT), "NodePool a has reached its limits (`spec.limits`)"),
+        (exclude_pool("a", TAINT), "the pod does not tolerate the taint spot:NoSchedule of NodePool a"),
+        (
+            exclude_pool("a", LABEL),
+            "NodePool a does not offer the label that the pod's selector or affinity names: zone",
+        ),
         # The nearest pool first: of one reason before two, and the lowest rank of obstacles.
         (
-            f"{in_pool('a', LABEL)}; {in_pool('b', LIMIT)}",
+            f"{exclude_pool('a', LABEL)}; {exclude_pool('b', LIMIT)}",
             (
                 "NodePool b has reached its limits (`spec.limits`), "
                 "NodePool a does not offer the label that the pod's selector or affinity names: zone"
@@ -208,7 +211,7 @@ LABEL = 'incompatible requirements, key "zone", zone In [a] not in zone In [b]'
         ),
         # A part without a pool is one more reason of the pool before it.
         (
-            f"{in_pool('a', AMOUNT)}; {TAINT}; {in_pool('b', LABEL)}",
+            f"{exclude_pool('a', AMOUNT)}; {TAINT}; {exclude_pool('b', LABEL)}",
             (
                 "NodePool b does not offer the label that the pod's selector or affinity names: zone, no instance type "
                 "of NodePool a has enough resources and the pod does not tolerate the taint spot:NoSchedule of "
@@ -218,16 +221,18 @@ LABEL = 'incompatible requirements, key "zone", zone In [a] not in zone In [b]'
     ],
 )
 def test_karpenter_gives_its_reasons_by_pool_the_nearest_first(note: str, text: str) -> None:
-    obstacle = explain(by_karpenter("FailedScheduling", f"Failed to schedule pod, {note}"))
+    obstacle = explain(write_as_karpenter("FailedScheduling", f"Failed to schedule pod, {note}"))
     assert (get_word(obstacle, "reasons"), list(obstacle.clauses)) == (text, ["pools"])
     # The cluster autoscaler knows no pools.
     other = explain(an_event("NotTriggerScaleUp", note))
     assert "pools" not in other.clauses
 
 
-@pytest.mark.parametrize("note", [in_pool("a", "a reason of tomorrow"), AMOUNT, f"{in_pool('a', AMOUNT)}; tomorrow"])
+@pytest.mark.parametrize(
+    "note", [exclude_pool("a", "a reason of tomorrow"), AMOUNT, f"{exclude_pool('a', AMOUNT)}; tomorrow"]
+)
 def test_karpenters_unknown_reasons_are_quoted(note: str) -> None:
-    obstacle = explain(by_karpenter("FailedScheduling", note))
+    obstacle = explain(write_as_karpenter("FailedScheduling", note))
     assert (get_word(obstacle, "words"), list(obstacle.clauses)) == (note, ["words"])
 
 
@@ -249,7 +254,7 @@ def a_claim_event(reason: str = "InsufficientCapacityError", kind: str = "Warnin
     ],
 )
 def test_a_claim_whose_machine_the_cloud_refuses_brings_no_node(objects: tuple[Json, ...] | None, code: str) -> None:
-    obstacle = explain(by_karpenter("Nominated", NOMINATED), objects=objects)
+    obstacle = explain(write_as_karpenter("Nominated", NOMINATED), objects=objects)
     assert obstacle.code == code
     if code == "NodeNotLaunched":
         assert (get_word(obstacle, "claim"), get_word(obstacle, "words")) == ("pool-a-7xk", "no p5.48xlarge in zone a")

@@ -1,7 +1,6 @@
 """Volcano's queues: what keeps a group of pods out, by the fields of its Queue (v1beta1) and the cluster's nodes.
 
-Each expected amount is worked out by hand: what the queue or the cluster has, what is allocated, and what the group asks
-for.
+Each expected amount is worked out by hand: what the queue or the cluster has, what is allocated, what the group wants.
 """
 
 from datetime import UTC, datetime
@@ -31,8 +30,8 @@ def a_queue(name: str = "night", state: str = "Open", allocated: Json | None = N
     }  # fmt: skip
 
 
-def a_group(queue: str = "night", phase: str = "Pending", minimum: int = 2, **request: Any) -> Group:
-    amounts = {name.replace("gpu", GPU): amount for name, amount in request.items()}
+def a_group(queue: str = "night", phase: str = "Pending", minimum: int = 2, **ask: Any) -> Group:
+    amounts = {name.replace("gpu", GPU): amount for name, amount in ask.items()}
     spec = {"queue": queue, "minResources": amounts}
     group = {"metadata": {"name": "ring"}, "spec": spec, "status": {"phase": phase}}
     members = [a_pod("job-0"), a_pod("job-1")]
@@ -102,7 +101,7 @@ def test_a_closed_queue_keeps_out_a_pod_without_a_group_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("deserved", "allocated", "request", "numbers"),
+    ("deserved", "allocated", "ask", "numbers"),
     [
         ({GPU: "8"}, {GPU: "6"}, {"gpu": "4"}, {"limit": 8, "used": 6, "asked": 4}),
         ({GPU: "8"}, {}, {"gpu": "9"}, {"limit": 8, "used": 0, "asked": 9}),
@@ -117,14 +116,14 @@ def test_a_closed_queue_keeps_out_a_pod_without_a_group_too() -> None:
     ],
 )
 def test_a_silent_refusal_is_explained_by_what_the_queue_deserves(
-    deserved: Json, allocated: Json, request: Json, numbers: dict[str, int] | None
+    deserved: Json, allocated: Json, ask: Json, numbers: dict[str, int] | None
 ) -> None:
     facts = build_facts(a_queue(deserved=deserved, allocated=allocated), refusal=SILENT)
-    obstacle = explain_queue(facts, a_group(phase="Inqueue", **request))
+    obstacle = explain_queue(facts, a_group(phase="Inqueue", **ask))
     assert (obstacle.numbers if obstacle else None) == numbers
     if obstacle:
         assert (obstacle.code, list(obstacle.clauses)) == ("QueueFull", ["amounts"])
-        assert obstacle.words["resource"] == (GPU if "gpu" in request else "cpu")
+        assert obstacle.words["resource"] == (GPU if "gpu" in ask else "cpu")
 
 
 @pytest.mark.parametrize(
@@ -155,10 +154,10 @@ SAYS = Statement("queue resource quota insufficient", Evidence("event", "g"), "U
 
 
 def describe(
-    *objects: Json, request: Json, resources: str = "", is_of_cluster: bool = False, is_read: bool = True
+    *objects: Json, ask: Json, resources: str = "", is_of_cluster: bool = False, is_read: bool = True
 ) -> FoundObstacle:
     facts = build_facts(*objects, is_read=is_read)
-    return describe_refusal(facts, a_group(**request), resources, SAYS, is_of_cluster=is_of_cluster)
+    return describe_refusal(facts, a_group(**ask), resources, SAYS, is_of_cluster=is_of_cluster)
 
 
 def a_gpu_node(name: str, count: str) -> Json:
@@ -192,15 +191,15 @@ def test_a_group_is_measured_against_its_queue_or_the_cluster(
     queue: Json, resources: str, is_of_cluster: bool, code: str, clauses: list[str], numbers: dict[str, int]
 ) -> None:
     others = (a_queue("day", allocated={GPU: "1"}), a_gpu_node("a", "3"), a_gpu_node("b", "2"), a_node("c"))
-    request = {"gpu": "4"}
-    obstacle = describe(queue, *others, request=request, resources=resources, is_of_cluster=is_of_cluster)
+    ask = {"gpu": "4"}
+    obstacle = describe(queue, *others, ask=ask, resources=resources, is_of_cluster=is_of_cluster)
     assert (obstacle.code, list(obstacle.clauses), obstacle.numbers) == (code, clauses, numbers)
     assert list(obstacle.evidence) == [SAYS.evidence]
 
 
 def test_the_bound_that_no_group_passes_is_named() -> None:
-    by_queue = describe(a_queue(capability={GPU: "3"}), request={"gpu": "4"})
-    by_cluster = describe(a_queue(), a_gpu_node("a", "3"), request={"gpu": "4"}, resources=GPU)
+    by_queue = describe(a_queue(capability={GPU: "3"}), ask={"gpu": "4"})
+    by_cluster = describe(a_queue(), a_gpu_node("a", "3"), ask={"gpu": "4"}, resources=GPU)
     assert [(item.code, to_english(item.words["bound"])) for item in (by_queue, by_cluster)] == [
         ("GroupNeverFits", "the queue (capability)"), ("GroupNeverFits", "the cluster"),
     ]  # fmt: skip
@@ -212,14 +211,14 @@ def test_the_root_queue_counts_all_others_once() -> None:
         a_queue("root", allocated={GPU: "3"}),
         a_queue("day", allocated={GPU: "1"}),
     )
-    obstacle = describe(*queues, a_gpu_node("a", "8"), request={"gpu": "6"}, resources=GPU)
+    obstacle = describe(*queues, a_gpu_node("a", "8"), ask={"gpu": "6"}, resources=GPU)
     assert obstacle.numbers == {"limit": 8, "used": 3, "asked": 6}
 
 
 def test_without_nodes_or_queues_nothing_is_measured() -> None:
     for objects in ((a_queue(),), (a_gpu_node("a", "8"),), ()):
-        obstacle = describe(*objects, request={"gpu": "4"}, resources=GPU)
+        obstacle = describe(*objects, ask={"gpu": "4"}, resources=GPU)
         assert (obstacle.code, obstacle.numbers, list(obstacle.clauses)) == ("GroupNotEnqueued", {}, []), objects
-    unread = describe(request={"gpu": "4"}, is_read=False)
+    unread = describe(ask={"gpu": "4"}, is_read=False)
     assert to_english(unread.words["resources"]) == "of a resource that its event does not name"
     assert unread.words["queue"] == "night"
