@@ -11,7 +11,7 @@ from engine.diagnosis.facts import DiagnosisFacts
 from engine.hami import annotations
 from engine.hami.vendor_annotations import ASCEND_MODE
 from engine.hami.vendor_catalog import build_ascend, list_vendors
-from engine.hami.vendors import NVIDIA, Family, Vendor, Vendors, find_vendor
+from engine.hami.vendors import NVIDIA, Family, Form, Vendor, Vendors, find_vendor
 from schemas.answers.diagnosis import InBothLanguages
 from schemas.events import Request
 
@@ -33,9 +33,13 @@ _TOOLS: Final[Mapping[Family, str]] = {
     Family.VASTAI: "vasmi",
 }
 """Command that lists a vendor's devices on their node."""
+_OR_PERCENTAGE: Final = (f" or `{annotations.GPU_MEMORY_PERCENT}`", f"或 `{annotations.GPU_MEMORY_PERCENT}`")
+_UNIT: Final = ("(MiB a device)", "（每个设备 MiB）")
+_UNIT_OF_VENDOR: Final = ("(a device, in units of {unit:,} MiB)", "（每个设备，以 {unit:,} MiB 为单位）")
+_REGISTERED: Final = (f"annotation `{annotations.REGISTER}`", f"注解 `{annotations.REGISTER}`")
+_CAPACITY: Final = "status.capacity"
+"""Field of a node that has the number of its devices, for vendors that register none in an annotation."""
 _UNREAD: Final = ("an annotation that HAMi does not read for {vendor}", "HAMi 不为 {vendor} 读取的注解")
-
-
 KAI_FRACTION: Final = "gpu-fraction"
 """Annotation of a pod that asks KAI for a part of a device."""
 KAI_MEMORY: Final = "gpu-memory"
@@ -84,6 +88,12 @@ def write_for_vendor(text: InBothLanguages, vendor: Vendor | None) -> InBothLang
 
 
 def _replace_names(text: str, vendor: Vendor, language: int) -> str:
+    if not vendor.resources.percentage:
+        text = text.replace(_OR_PERCENTAGE[language], "")
+    if (unit := vendor.amounts.memory_unit_mib) != 1:
+        text = text.replace(_UNIT[language], _UNIT_OF_VENDOR[language].format(unit=unit))
+    if vendor.node.form is Form.CAPACITY:
+        text = text.replace(_REGISTERED[language], f"`{annotations.REGISTER}`")
     for name, instead in _list_names(vendor):
         # Whole names only: `nvidia.com/gpu` begins those of memory and cores.
         for opening in ("`", "`limits."):
@@ -110,6 +120,6 @@ def _list_names(vendor: Vendor) -> list[tuple[str, str]]:
         (annotations.NO_USE_UUID, pod.no_use_uuid),
         (annotations.NUMA_BIND, pod.numa_bind),
         (annotations.SHARING_MODE, mode),
-        (annotations.REGISTER, node.register),
+        (annotations.REGISTER, _CAPACITY if node.form is Form.CAPACITY else node.register),
         (annotations.HANDSHAKE, node.handshake),
     ]

@@ -45,6 +45,43 @@ def test_no_name_of_nvidia_is_left_in_texts_of_another_vendor(code: str) -> None
     assert "nvidia" not in written.en + written.zh
 
 
+@pytest.mark.parametrize("word", ["DCU", "AMD", "MLU", CHIP])
+def test_the_memory_of_a_vendor_without_percentages_has_one_name(word: str) -> None:
+    reason = read_catalogue()["CardInsufficientMemory"]
+    vendor = find_requested_vendor([a_request(word)])
+    assert vendor is not None
+    written = write_for_vendor(InBothLanguages(en=reason.en.remedy, zh=reason.zh.remedy), vendor)
+    assert (written.en + written.zh).count(f"`{vendor.resources.memory}`") == 2
+
+
+@pytest.mark.parametrize(("word", "unit"), [("MLU", "256"), ("Mthreads", "512"), ("Metax-SGPU", "1,024")])
+def test_memory_is_named_in_the_unit_of_the_vendors_resource(word: str, unit: str) -> None:
+    """As HAMi multiplies the amounts of these resources (conformance: requests of the vendors)."""
+    reason = read_catalogue()["CardInsufficientMemory"]
+    written = write_for_vendor(
+        InBothLanguages(en=reason.en.remedy, zh=reason.zh.remedy), find_requested_vendor([a_request(word)])
+    )
+    assert f"(a device, in units of {unit} MiB)" in written.en
+    assert f"以 {unit} MiB 为单位" in written.zh
+
+
+@pytest.mark.parametrize("word", ["MLU", "kunlun", "Metax-GPU", "Mthreads", "GCU"])
+def test_devices_that_no_annotation_registers_are_looked_up_in_the_nodes_capacity(word: str) -> None:
+    """docs/vendors.md: the device plugins of these vendors offer numbers alone."""
+    codes = ("NodeInsufficientDevice", "node unregistered", "CardNotHealth")
+    reasons = [read_catalogue()[code] for code in codes]
+    text = InBothLanguages(
+        en=" ".join(f"{reason.en.likely_cause} {reason.en.remedy}" for reason in reasons),
+        zh=" ".join(f"{reason.zh.likely_cause} {reason.zh.remedy}" for reason in reasons),
+    )
+    written = write_for_vendor(text, find_requested_vendor([a_request(word)]))
+    assert "the list in `status.capacity`" in written.en
+    assert "与 `status.capacity` 的列表" in written.zh
+    for part in (written.en, written.zh):
+        assert "annotation `status.capacity`" not in part
+        assert "注解 `status.capacity`" not in part
+
+
 def test_an_ascend_pod_is_advised_with_ascends_names() -> None:
     device = {"id": "A-0", "index": 0, "count": 4, "devmem": 32768, "devcore": 20, "type": CHIP, "health": True}
     node: dict[str, Any] = a_node("n1")
