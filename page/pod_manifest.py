@@ -6,15 +6,12 @@ from typing import Any, Final
 import yaml
 
 from engine.hami.annotations import DEVICE_POLICY, NODE_POLICY
-from engine.hami.vendors import Family, Resources, Vendor, Vendors, find_vendor
+from engine.hami.vendors import Family, Resources, Vendor, Vendors, asks_slices, find_vendor
 from schemas.answers.attempts import Detail
 from schemas.events import AttemptSummarized, Request
 
 _SUMS: Final = (Family.MTHREADS,)
 """Families whose containers name the sum over their devices."""
-_MAX_SLICES: Final = 64
-"""Limit of the slices of an Enflame device. They are recorded as its memory, which is thousands of MiB if memory was
-requested."""
 
 _LEFT_OUT: Final = "# Devices of vendors that are not configured here are left out.\n"
 
@@ -61,7 +58,7 @@ def _list_limits(request: Request, vendors: Vendors) -> dict[str, int]:
 
 def _list_enflame_limits(request: Request, names: Resources) -> dict[str, int]:
     memory = request.memory_mib or 0
-    if not request.cores_percent and 0 < memory <= _MAX_SLICES:
+    if asks_slices(memory, request.cores_percent):
         return {names.count: memory}
     return {names.memory: memory, names.cores: request.cores_percent}
 

@@ -15,6 +15,8 @@ from engine.hami.releases import RULES_OF_2_10, ReleaseRules
 
 BY_SPECIFICATION: Final = -1
 """`MemPercentagereq` of an Enflame container that names memory or cores instead of slices."""
+_MAX_SLICES: Final = 64
+"""Limit of the slices of an Enflame device."""
 
 
 class Form(Enum):
@@ -237,6 +239,14 @@ ONLY_NVIDIA: Final[Vendors] = (NVIDIA,)
 def get_rules(vendors: Vendors) -> ReleaseRules:
     """Get the rules of the release that the table follows: all of its vendors have the same."""
     return vendors[0].rules if vendors else RULES_OF_2_10
+
+
+def asks_slices(memory_mib: int, cores: int) -> bool:
+    """Tell whether an Enflame request as an event has it is one of slices, which an event has as the memory.
+
+    A container that names memory has thousands of MiB there, or names cores next to it.
+    """
+    return not cores and 0 < memory_mib <= _MAX_SLICES
 
 
 def find_code(vendors: Vendors, word: str) -> int:

@@ -8,7 +8,7 @@ from engine.fit.judge.request.pod_request import VendorRequest, list_requests
 from engine.hami.annotations import DEVICE_POLICY
 from engine.hami.go_values import to_mapping
 from engine.hami.quantities import UNSET_PERCENT
-from engine.hami.vendors import Vendor, Vendors, find_code
+from engine.hami.vendors import BY_SPECIFICATION, Family, Vendor, Vendors, asks_slices, find_code, find_vendor
 from schemas.events import PodRef, Request
 
 Constraint = Literal[
@@ -51,7 +51,7 @@ class Ask:
     ) -> Self:
         """Build the requests from the events of an attempt. annotations: those that constrain devices."""
         metadata = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid, "annotations": dict(annotations)}
-        return cls(tuple(_to_vendor_requests(requests)), metadata, vendors)
+        return cls(tuple(_to_vendor_requests(requests, vendors)), metadata, vendors)
 
     @property
     def namespace(self) -> str:
@@ -132,7 +132,7 @@ def _fit_size(limit_mib: int, vendor: Vendor) -> int:
     return max(limit_mib // unit, 1) * unit
 
 
-def _to_vendor_requests(requests: Sequence[Request]) -> Iterator[VendorRequest]:
+def _to_vendor_requests(requests: Sequence[Request], vendors: Vendors) -> Iterator[VendorRequest]:
     before: Request | None = None
     for request in requests:
         yield VendorRequest(
@@ -141,9 +141,17 @@ def _to_vendor_requests(requests: Sequence[Request]) -> Iterator[VendorRequest]:
             request.vendor,
             request.count,
             request.memory_mib or 0,
-            UNSET_PERCENT if request.memory_percent is None else request.memory_percent,
+            _restore_percentage(request, vendors),
             request.cores_percent,
             # A container that requests devices of several vendors has a request for each, one after the other.
             is_further=before is not None and (before.container, before.init) == (request.container, request.init),
         )
         before = request
+
+
+def _restore_percentage(request: Request, vendors: Vendors) -> int:
+    """Restore HAMi's percentage, which for Enflame says what the memory is: slices, or an amount that asks for some."""
+    vendor = find_vendor(vendors, request.vendor)
+    if vendor and vendor.family is Family.ENFLAME:
+        return 0 if asks_slices(request.memory_mib or 0, request.cores_percent) else BY_SPECIFICATION
+    return UNSET_PERCENT if request.memory_percent is None else request.memory_percent

@@ -7,7 +7,8 @@ import numpy as np
 
 from engine.fit.judge.checks import verdict_codes
 from engine.fit.judge.decision import Decision
-from engine.hami.vendors import Resources, find_code
+from engine.fit.judge.request.pod_request import VendorRequest
+from engine.hami.vendors import BY_SPECIFICATION, Family, Vendor, find_code
 from engine.suggestions.ask import ANNOTATION_CONSTRAINTS, Amount, Ask, Constraint
 from engine.suggestions.suggestion import Edit, Suggestion
 from engine.suggestions.trial import Trial
@@ -152,7 +153,7 @@ def _edit_amounts(before: Ask, after: Ask, name: Amount, constraint: Constraint)
     changed = [(old, new) for old, new in pairs if getattr(old, name) != getattr(new, name)]
     for old, new in changed:
         vendor = before.vendors[find_code(before.vendors, old.vendor) - 1]
-        resource, unit = _name_resource(vendor.resources, name), 1
+        resource, unit = _name_resource(vendor, old, name), 1
         if name == "memory_mib":
             unit = max(vendor.amounts.memory_unit_mib, 1)
         requested, left = getattr(old, name), getattr(new, name)
@@ -161,7 +162,11 @@ def _edit_amounts(before: Ask, after: Ask, name: Amount, constraint: Constraint)
         yield Edit(constraint, f"{old.name}: {resource}", str(requested // unit), str(left // unit), share)
 
 
-def _name_resource(resources: Resources, name: Amount) -> str:
+def _name_resource(vendor: Vendor, request: VendorRequest, name: Amount) -> str:
+    resources = vendor.resources
+    if vendor.family is Family.ENFLAME and request.memory_percentage != BY_SPECIFICATION:
+        # Its memory is a number of slices.
+        return resources.count
     return {
         "memory_mib": resources.memory,
         "memory_percentage": resources.percentage,

@@ -56,7 +56,7 @@ def test_the_memory_of_a_vendor_without_percentages_has_one_name(word: str) -> N
 
 @pytest.mark.parametrize(("word", "unit"), [("MLU", "256"), ("Mthreads", "512"), ("Metax-SGPU", "1,024")])
 def test_memory_is_named_in_the_unit_of_the_vendors_resource(word: str, unit: str) -> None:
-    """As HAMi multiplies the amounts of these resources (conformance: requests of the vendors)."""
+    """The units by which HAMi multiplies these amounts (docs/vendors.md: requests)."""
     reason = read_catalogue()["CardInsufficientMemory"]
     written = write_for_vendor(
         InBothLanguages(en=reason.en.remedy, zh=reason.zh.remedy), find_requested_vendor([a_request(word)])
