@@ -212,7 +212,7 @@ def _read_seconds(cluster: ControlPlane) -> tuple[float, float, float]:
     """Read the seconds of both extension points, the CPU seconds of the process, and the number of attempts."""
     # Its certificate is its own, and it listens on the loopback interface.
     url = f"https://127.0.0.1:{cluster.scheduler.port}/metrics"
-    text = httpx.get(url, verify=False, trust_env=False).raise_for_status().text  # noqa: S501
+    text = httpx.get(url, verify=False, trust_env=False, timeout=30).raise_for_status().text  # noqa: S501
     sums: dict[tuple[str, str], float] = {}
     for match in _SAMPLE.finditer(text):
         key = match["point"], match["part"]

@@ -74,7 +74,7 @@ def measure_api_load(seconds: float = 60) -> Result:
         processes.start("api", "api", "serve", "--listen", ports["api"])
         url, pid = f"http://127.0.0.1:{ports['api']}", processes.get_pid("api")
         processes.wait_ready("api", f"{url}/readyz")
-        body = httpx.get(f"{url}{build_schedulerlog_path('llm/cached-0')}").raise_for_status().content
+        body = httpx.get(f"{url}{build_schedulerlog_path('llm/cached-0')}", timeout=30).raise_for_status().content
         start_bare(processes, ports["bare"], body)
         kinds = list_kinds()
         asyncio.run(read_mixed(url, kinds, READERS, min(seconds, WARM_UP_SECONDS)))

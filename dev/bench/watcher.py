@@ -73,7 +73,7 @@ def _wait_until_settled(pid: int, unwatched: str) -> float:
         time.sleep(_WINDOW_SECONDS)
         now = read_cpu_seconds(pid)
         # Twice, so that a pause between two lists is not taken for the end.
-        is_listed = httpx.get(unwatched).json()["lists"] == 0
+        is_listed = httpx.get(unwatched, timeout=30).json()["lists"] == 0
         quiet = quiet + 1 if is_listed and now - before < _SETTLED * _WINDOW_SECONDS else 0
         if quiet == 2:
             return now - begun

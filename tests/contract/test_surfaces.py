@@ -53,11 +53,11 @@ class Surfaces:
         self.pod_url = f"{url}/api/v1/namespaces/{NAMESPACE}/pods/{name}"
 
     def get_answer(self, part: str) -> Any:
-        return httpx.get(f"{self.pod_url}/{part}").json()
+        return httpx.get(f"{self.pod_url}/{part}", timeout=30).json()
 
     def read_page(self, part: str = "") -> _Words:
         words = _Words()
-        words.feed(httpx.get(f"{self.url}/ui/pods/{NAMESPACE}/{self.name}{part}").text)
+        words.feed(httpx.get(f"{self.url}/ui/pods/{NAMESPACE}/{self.name}{part}", timeout=30).text)
         return words
 
     def read_terminal(self) -> str:

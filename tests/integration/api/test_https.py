@@ -35,7 +35,7 @@ def started(**settings: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
 
 def answers(url: str) -> bool:
     try:
-        return httpx.get(url, trust_env=False).is_success
+        return httpx.get(url, trust_env=False, timeout=30).is_success
     except httpx.TransportError:
         return False
 
@@ -83,9 +83,11 @@ def test_probes_succeed_while_no_store_answers(tmp_path: Path) -> None:
         eventually(lambda: answers(f"{probes}/healthz"), "it is not alive")
         # As soon as it knows that Kafka can't be read.
         eventually(lambda: answers(f"{probes}/readyz"), "it is not ready")
-        assert "schedulerlog_api_topic_following 0.0" in httpx.get(f"{probes}/metrics", trust_env=False).text
+        assert (
+            "schedulerlog_api_topic_following 0.0" in httpx.get(f"{probes}/metrics", trust_env=False, timeout=30).text
+        )
         # Its own page for people says what is wrong.
-        assert httpx.get(f"{url}/readyz", trust_env=False).status_code == httpx.codes.SERVICE_UNAVAILABLE
+        assert httpx.get(f"{url}/readyz", trust_env=False, timeout=30).status_code == httpx.codes.SERVICE_UNAVAILABLE
         assert process.poll() is None
 
 

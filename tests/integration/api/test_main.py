@@ -119,12 +119,12 @@ def port() -> Iterator[int]:
 
 def test_without_kafka_and_opensearch_it_answers_which_one_is_missing(port: int) -> None:
     url = f"http://127.0.0.1:{port}"
-    assert httpx.get(f"{url}/healthz").json() == {"alive": True}
-    ready = httpx.get(f"{url}/readyz")
+    assert httpx.get(f"{url}/healthz", timeout=30).json() == {"alive": True}
+    ready = httpx.get(f"{url}/readyz", timeout=30)
     assert ready.status_code == 503
     assert "S3cret" not in ready.text
     assert "ClientConnectorError" in ready.json()["parts"]["opensearch"]["why_not"]
-    assert httpx.get(f"{url}/api/v1/namespaces/a/pods/b/schedulerlog").status_code == 503
+    assert httpx.get(f"{url}/api/v1/namespaces/a/pods/b/schedulerlog", timeout=30).status_code == 503
 
 
 @pytest.mark.parametrize(

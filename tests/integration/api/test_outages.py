@@ -85,7 +85,7 @@ def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) 
         asyncio.run(_add_partitions(filling.bootstrap_servers, 30))
         filling.publish(*(an_attempt(f"default/spread-{n}") for n in range(60)))
         assert until(lambda: all(api.get_schedulerlog(f"default/spread-{n}").status_code == 200 for n in range(60)))
-    assert httpx.get(filling.url).status_code == 200
+    assert httpx.get(filling.url, timeout=30).status_code == 200
 
 
 def _call_a_hanging_index(api: Served) -> None:

@@ -324,7 +324,7 @@ def test_h9_readers_who_page_side_by_side_do_not_block_each_other(filling: Filli
 
 
 def _open_contexts(url: str) -> int:
-    nodes = httpx.get(f"{url}/_nodes/stats/indices/search").json()["nodes"].values()
+    nodes = httpx.get(f"{url}/_nodes/stats/indices/search", timeout=30).json()["nodes"].values()
     counts = ("open_contexts", "point_in_time_current", "scroll_current")
     return sum(node["indices"]["search"][name] for node in nodes for name in counts)
 

@@ -39,12 +39,12 @@ def test_topics_that_are_divided_have_few_partitions(running: Stack) -> None:
 
 
 def test_one_readiness_names_every_part(running: Stack) -> None:
-    lines = httpx.get(f"{running.build_url('all')}/readyz").text.splitlines()
+    lines = httpx.get(f"{running.build_url('all')}/readyz", timeout=30).text.splitlines()
     assert sorted(lines) == sorted(f"{part}: ok" for part in PARTS)
 
 
 def test_no_metric_of_two_parts_has_one_name(running: Stack) -> None:
-    text = httpx.get(f"{running.build_url('all')}/metrics").text
+    text = httpx.get(f"{running.build_url('all')}/metrics", timeout=30).text
     families = Counter(re.findall(r"^# HELP (\S+)", text, re.MULTILINE))
     assert {name.split("_")[1] for name in families if name.startswith("schedulerlog_")} >= {"worker", "index", "api"}
     assert [name for name, number in families.items() if number > 1] == []

@@ -312,7 +312,7 @@ def get_status(world: World, certificate: tuple[bytes, bytes], headers: dict[str
         file.write_bytes(content)
     context = ssl.create_default_context(cafile=world.folder / "certificate/ca.crt")
     context.load_cert_chain(*pair)
-    with httpx.Client(base_url=world.client.base_url, verify=context, trust_env=False) as client:
+    with httpx.Client(base_url=world.client.base_url, verify=context, trust_env=False, timeout=30) as client:
         try:
             return client.get(world.build_path(OTHER), headers=headers).status_code
         except httpx.TransportError:

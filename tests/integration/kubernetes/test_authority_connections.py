@@ -79,7 +79,7 @@ class Secured:
     def get_status(self, path: str, pair: tuple[bytes, bytes] | None = None, **headers: str) -> int:
         """Return the status of the answer, 0 where the handshake is refused."""
         with httpx.Client(
-            base_url=self.world.client.base_url, verify=self.create_context(pair), trust_env=False
+            base_url=self.world.client.base_url, verify=self.create_context(pair), trust_env=False, timeout=30
         ) as client:
             try:
                 return client.get(self.world.fill_names(path), headers=headers).status_code
@@ -429,7 +429,7 @@ def test_without_authentication_this_machine_alone_is_answered() -> None:
     assert answers == [200, 200, 421]
     with serving(*nowhere, SCHEDULERLOG_API_LISTEN="0.0.0.0:0", SCHEDULERLOG_API_INSECURE="true") as everybody:
         url = everybody.client.base_url.copy_with(host="127.0.0.1")
-        assert httpx.get(url.join("/healthz"), trust_env=False).status_code == 200
+        assert httpx.get(url.join("/healthz"), trust_env=False, timeout=30).status_code == 200
 
 
 def test_only_kube_scheduler_may_ask_the_scheduler(
@@ -459,7 +459,7 @@ def test_only_kube_scheduler_may_ask_the_scheduler(
             if who:
                 context.load_cert_chain(*files[who])
             body = {"Pod": a_pod(), "NodeNames": [node_name]}
-            with httpx.Client(verify=context, trust_env=False) as caller:
+            with httpx.Client(verify=context, trust_env=False, timeout=30) as caller:
                 try:
                     return caller.post(f"{extender.url}{path}", json=body, timeout=30).status_code
                 except httpx.TransportError:

@@ -77,7 +77,9 @@ def build_user(world: Tenants, name: str) -> str:
 
 def connect_from(world: Tenants, address: str) -> httpx.Client:
     """Connect from another address: tokens that are not valid are limited for each."""
-    return httpx.Client(base_url=world.client.base_url, transport=httpx.HTTPTransport(local_address=address))
+    return httpx.Client(
+        base_url=world.client.base_url, transport=httpx.HTTPTransport(local_address=address), timeout=30
+    )
 
 
 def test_without_a_token_nothing_is_asked(world: Tenants) -> None:

@@ -140,7 +140,7 @@ def world(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
             binding = {"metadata": {"name": "gated"}, "target": {"kind": "Node", "name": prepared.free}}
             trusted = ssl.create_default_context(cafile=str(control_plane.ca))
             token = {"Authorization": f"Bearer {(folder / 'token').read_text()}"}
-            with httpx.Client(base_url=control_plane.url, verify=trusted, headers=token) as account:
+            with httpx.Client(base_url=control_plane.url, verify=trusted, headers=token, timeout=30) as account:
                 prepared.refusal = account.post(f"{pods}/gated/binding", json=binding).json()["message"]
             yield prepared
 

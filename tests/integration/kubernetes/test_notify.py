@@ -240,7 +240,7 @@ def test_the_one_process_sends_messages_too_and_its_readiness_names_the_part(
         waits = [f"{lone} waits"], ["waits ResourceNeverEnough"], [f"{web} waits", f"{lone} waits"]
         assert notify.read_texts() == waits
         wait_until_remembered(client, "ResourceNeverEnough")
-        until(lambda: httpx.get(f"http://127.0.0.1:{ports['metrics']}/readyz").text.splitlines(), is_ready)
+        until(lambda: httpx.get(f"http://127.0.0.1:{ports['metrics']}/readyz", timeout=30).text.splitlines(), is_ready)
 
         notify.kill()
         notify.start(**environment)

@@ -67,7 +67,7 @@ class Reader:
     def count_lines(self) -> int:
         """Count the lines that it has read since it was started."""
         try:
-            text = httpx.get(f"http://127.0.0.1:{self._metrics_port}/metrics", trust_env=False).text
+            text = httpx.get(f"http://127.0.0.1:{self._metrics_port}/metrics", trust_env=False, timeout=30).text
         except httpx.HTTPError:
             return 0
         rows = [row for row in text.splitlines() if row.startswith("schedulerlog_ingest_lines_total")]

@@ -66,8 +66,8 @@ def forget_history(control_plane: ControlPlane, client: httpx.Client, namespace:
     client.delete(f"/api/v1/namespaces/{namespace}/pods/later").raise_for_status()
     control_plane.api_server.kill()
     etcd = f"{control_plane.etcd.url}/v3"
-    revision = httpx.post(f"{etcd}/maintenance/status", json={}).json()["header"]["revision"]
-    httpx.post(f"{etcd}/kv/compaction", json={"revision": revision, "physical": True}).raise_for_status()
+    revision = httpx.post(f"{etcd}/maintenance/status", json={}, timeout=30).json()["header"]["revision"]
+    httpx.post(f"{etcd}/kv/compaction", json={"revision": revision, "physical": True}, timeout=30).raise_for_status()
     control_plane.api_server.start()
     query = {"watch": "true", "resourceVersion": version, "timeoutSeconds": "5"}
     assert '"code":410' in client.get("/api/v1/pods", params=query).text

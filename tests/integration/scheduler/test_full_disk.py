@@ -29,7 +29,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def get_readiness(scheduler: SchedulerProcess) -> httpx.Response:
-    return httpx.get(f"{scheduler.url}/readyz")
+    return httpx.get(f"{scheduler.url}/readyz", timeout=30)
 
 
 async def test_h6_m12_what_is_decided_while_the_disk_is_full_is_in_kafka_afterwards(

@@ -49,12 +49,12 @@ def test_an_open_connection_continues_when_the_certificate_is_replaced(
     process: SchedulerProcess, secret: Secret
 ) -> None:
     trusting_the_first = ssl.create_default_context(cafile=str(secret.pair.certificate))
-    with httpx.Client(base_url=process.url, verify=trusting_the_first) as client:
+    with httpx.Client(base_url=process.url, verify=trusting_the_first, timeout=30) as client:
         assert client.get("/readyz").status_code == 200
         secret.swap("two")
         process.wait_until(lambda: read_issuer(process) == "two")
         assert client.get("/readyz").status_code == 200
-    with pytest.raises(httpx.ConnectError), httpx.Client(verify=trusting_the_first) as client:
+    with pytest.raises(httpx.ConnectError), httpx.Client(verify=trusting_the_first, timeout=30) as client:
         client.get(f"{process.url}/readyz")
 
 
@@ -68,7 +68,7 @@ def test_a_broken_pair_is_seen_in_log_and_metrics_and_does_no_harm(process: Sche
 def test_plain_http_on_the_https_port_is_hung_up_on_and_leaves_no_trace_in_the_log(process: SchedulerProcess) -> None:
     before = process.log.read_text()
     with pytest.raises(httpx.TransportError):
-        httpx.get(process.url.replace("https", "http"))
+        httpx.get(process.url.replace("https", "http"), timeout=30)
     assert process.log.read_text() == before
     assert process.sum_metric("schedulerlog_scheduler_filter_seconds_count") == 0
 
@@ -95,7 +95,7 @@ def test_h1_only_who_shows_a_client_certificate_may_filter_and_bind(tmp_path: Pa
         context = ssl.create_default_context(cafile=str(file))
         if pair:
             context.load_cert_chain(*pair)
-        with httpx.Client(verify=context) as client:
+        with httpx.Client(verify=context, timeout=30) as client:
             return client.post(f"{address}{path}", json=pod).status_code
 
     with SchedulerProcess(tmp_path / "scheduler", *flags) as process:
@@ -103,7 +103,9 @@ def test_h1_only_who_shows_a_client_certificate_may_filter_and_bind(tmp_path: Pa
         with socket.create_connection((url.host, url.port or 0)) as silent:
             began = time.monotonic()
             # Without HTTPS's certificate probes and metrics are read, and nothing is decided.
-            assert httpx.get(f"{process.url}/healthz", verify=ssl.create_default_context(cafile=str(file))).is_success
+            assert httpx.get(
+                f"{process.url}/healthz", verify=ssl.create_default_context(cafile=str(file)), timeout=30
+            ).is_success
             for path in ("/filter", "/bind"):
                 assert post(process.url, path) == 403
                 assert post(process.url, path, a_certificate(tmp_path, ours, "kube", CLIENT)) == 200
@@ -126,12 +128,14 @@ def test_h1_only_who_shows_a_client_certificate_may_filter_and_bind(tmp_path: Pa
 def test_n1_n3_requests_without_end_and_silent_connections_keep_no_caller_from_answers(tmp_path: Path) -> None:
     with SchedulerProcess(tmp_path / "scheduler", "--insecure-http", "--no-publish") as process:
         url = httpx.URL(process.url)
-        with contextlib.ExitStack() as stack, httpx.Client(base_url=process.url) as client:
+        with contextlib.ExitStack() as stack, httpx.Client(base_url=process.url, timeout=30) as client:
             for _ in range(600):
                 stack.enter_context(socket.create_connection((url.host, url.port or 0)))
             # Of this caller, who connects last, and of one who has been connected for longer than the others.
             assert [client.get("/healthz").status_code for _ in range(3)] == [200] * 3
-            assert httpx.post(f"{process.url}/filter", json={"Pod": a_pod(), "NodeNames": ["node1"]}).is_success
+            assert httpx.post(
+                f"{process.url}/filter", json={"Pod": a_pod(), "NodeNames": ["node1"]}, timeout=30
+            ).is_success
         before = process.sum_metric("process_resident_memory_bytes")
         with socket.create_connection((url.host, url.port or 0), timeout=5) as sending:
             # Each of them took 4 KB: 400 MB in all.
@@ -275,5 +279,5 @@ async def test_a_client_that_begins_a_second_request_and_stops_is_hung_up_on(
 
 def test_nothing_but_a_certificate_for_this_address_is_trusted(process: SchedulerProcess, tmp_path: Path) -> None:
     stranger = ssl.create_default_context(cafile=str(a_pair(tmp_path / "stranger", "two").certificate))
-    with pytest.raises(httpx.ConnectError), httpx.Client(verify=stranger) as client:
+    with pytest.raises(httpx.ConnectError), httpx.Client(verify=stranger, timeout=30) as client:
         client.get(f"{process.url}/readyz")

@@ -34,4 +34,4 @@ def connect_account(cluster: ControlPlane, folder: Path) -> httpx.Client:
     """Connect a client as the service account whose token lies in ``folder``."""
     token = (folder / "token").read_text()
     trusted, headers = ssl.create_default_context(cafile=cluster.ca), {"Authorization": f"Bearer {token}"}
-    return httpx.Client(base_url=cluster.url, verify=trusted, headers=headers)
+    return httpx.Client(base_url=cluster.url, verify=trusted, headers=headers, timeout=30)

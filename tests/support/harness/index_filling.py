@@ -156,11 +156,10 @@ class Filling:
 
     def provision(self) -> None:
         asyncio.run(provision_all(self.bootstrap_servers))
-        httpx.put(
-            f"{self.url}/_component_template/{SETTINGS_TEMPLATE}", json=build_settings_template()
-        ).raise_for_status()
-        for index in INDICES:
-            httpx.put(f"{self.url}/_index_template/{index.alias}", json=index.build_template()).raise_for_status()
+        templates = {f"_component_template/{SETTINGS_TEMPLATE}": build_settings_template()}
+        templates |= {f"_index_template/{index.alias}": index.build_template() for index in INDICES}
+        for path, template in templates.items():
+            httpx.put(f"{self.url}/{path}", json=template, timeout=30).raise_for_status()
 
     def publish(self, *summaries: AttemptSummarized, raw: Iterable[tuple[bytes, bytes]] = ()) -> None:
         """Publish onto the topic, and after them ``raw`` records (key and value) that nobody checked."""

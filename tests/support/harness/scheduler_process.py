@@ -50,7 +50,7 @@ class SchedulerProcess:
         self._flags = flags
         self._process: subprocess.Popen[Any] | None = None
         self.url = ""
-        self._client = httpx.Client()
+        self._client = httpx.Client(timeout=30)
 
     def __enter__(self) -> Self:
         self.start()
@@ -60,7 +60,7 @@ class SchedulerProcess:
         if self._process and self._process.poll() is None:
             self.kill()
         self._client.close()
-        self._client = httpx.Client()
+        self._client = httpx.Client(timeout=30)
 
     def start(self) -> None:
         """Return when it is ready."""

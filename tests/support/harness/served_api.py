@@ -56,7 +56,7 @@ class Served:
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if client_pair:
             context.load_cert_chain(client_pair.certificate, client_pair.key)
-        async with httpx.AsyncClient(verify=context, trust_env=False) as client:
+        async with httpx.AsyncClient(verify=context, trust_env=False, timeout=30) as client:
             try:
                 return (await client.get(self._url + path, headers=list(headers))).status_code
             except httpx.TransportError:

@@ -54,15 +54,15 @@ async def read_all(bootstrap_servers: str, topic: str) -> list[bytes]:
 
 
 def put_document(url: str, index: str, text: str) -> None:
-    httpx.put(f"{url}/{index}/_doc/1", params={"refresh": "true"}, json={"text": text}).raise_for_status()
+    httpx.put(f"{url}/{index}/_doc/1", params={"refresh": "true"}, json={"text": text}, timeout=30).raise_for_status()
 
 
 def get_document(url: str, index: str) -> str:
-    return str(httpx.get(f"{url}/{index}/_doc/1").raise_for_status().json()["_source"]["text"])
+    return str(httpx.get(f"{url}/{index}/_doc/1", timeout=30).raise_for_status().json()["_source"]["text"])
 
 
 def list_indices(url: str) -> list[object]:
-    return list(httpx.get(f"{url}/_cat/indices", params={"format": "json"}).raise_for_status().json())
+    return list(httpx.get(f"{url}/_cat/indices", params={"format": "json"}, timeout=30).raise_for_status().json())
 
 
 def run_command(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -50,7 +50,7 @@ def filling(backends: Addresses) -> Filling:
     ):
         head = {"index": {"_index": index.name(STARTED), "_id": event.id}}
         filling.send_bulk(b"\n".join([orjson.dumps(head), encode_value(document), b""]))
-    httpx.post(f"{filling.url}/schedulerlog-*/_refresh").raise_for_status()
+    httpx.post(f"{filling.url}/schedulerlog-*/_refresh", timeout=30).raise_for_status()
     return filling
 
 
@@ -62,7 +62,7 @@ def api(filling: Filling) -> Iterator[Served]:
 
 
 def search_pods(filling: Filling, query: dict[str, str]) -> set[str]:
-    answer = httpx.get(f"{filling.url}{query['opensearch']}").raise_for_status()
+    answer = httpx.get(f"{filling.url}{query['opensearch']}", timeout=30).raise_for_status()
     return {hit["_source"]["pod"] for hit in answer.json()["hits"]["hits"]}
 
 
@@ -94,7 +94,7 @@ def test_a_broken_node_is_found_with_what_its_checks_say(filling: Filling, api: 
     query = links.link_checks("default", "evidence-1", NOW)
     (check,) = api.client.get(query["api"]).raise_for_status().json()["checks"]
     assert [problem["code"] for problem in check["problems"]] == ["HandshakeTooOld"]
-    (hit,) = httpx.get(f"{filling.url}{query['opensearch']}").raise_for_status().json()["hits"]["hits"]
+    (hit,) = httpx.get(f"{filling.url}{query['opensearch']}", timeout=30).raise_for_status().json()["hits"]["hits"]
     assert hit["_source"]["problems"] == ["HandshakeTooOld"]
 
 

@@ -56,7 +56,7 @@ def hostile_url(golden_url: str) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            response = httpx.get(golden_url + self.path)
+            response = httpx.get(golden_url + self.path, timeout=30)
             body = json.dumps(make_hostile(response.json())).encode()
             self.send_response(response.status_code)
             self.send_header("Content-Length", str(len(body)))
