@@ -90,4 +90,7 @@ class ClaimsPlugin:
         except ClaimRejectedError as error:
             return Unjudged(NAME, frozenset({error.kind}), str(error))
         is_concerned = not pod_claims.is_empty or pod_claims.pre_filter
-        return Unjudged(NAME, inventory.unread & CLAIM_KINDS) if is_concerned and inventory.unread else pod_claims
+        # A claim that is allocated names the nodes of its devices itself.
+        needed = CLAIM_KINDS if pod_claims.to_allocate else {kinds.RESOURCE_CLAIM}
+        unread = inventory.unread & needed
+        return Unjudged(NAME, unread) if is_concerned and unread else pod_claims

@@ -12,7 +12,7 @@ from engine.hami.annotations import BIND_PHASE, NODE_LOCK
 from engine.hami.node_checks import check_registrations, list_vendor_registrations
 from engine.hami.node_events import to_node_checked
 from engine.hami.node_registration import read_node
-from engine.hami.vendor_catalog import list_vendors
+from engine.hami.vendor_catalog import list_requested_vendors, list_vendors
 from runtime.kubernetes.object_fields import (
     CONTAINER_STATUSES,
     NEVER_RAN,
@@ -36,6 +36,8 @@ def to_observed_pod(pod: Fields, path: str, now: datetime) -> PodOnCluster:
     """Convert a pod's object. ``path``: its path on the API server. ``now``: the time when it was read."""
     metadata, spec, status = get_object(pod, "metadata"), get_object(pod, "spec"), get_object(pod, "status")
     pod_conditions = list_conditions(pod)
+    containers = [*iterate_objects(spec, "initContainers"), *iterate_objects(spec, "containers")]
+    resources = {name for container in containers for name in get_object(container, "resources", "limits")}
     return PodOnCluster(
         source=Evidence("pod", path, now),
         uid=get_text(metadata, "uid"),
@@ -46,7 +48,7 @@ def to_observed_pod(pod: Fields, path: str, now: datetime) -> PodOnCluster:
         created_at=parse_moment(get_text(metadata, "creationTimestamp")),
         gates=tuple(get_text(gate, "name") for gate in iterate_objects(spec, "schedulingGates")),
         conditions=pod_conditions,
-        requests=[to_request(request) for request in list_requests(pod, list_vendors(()))],
+        requests=[to_request(request) for request in list_requests(pod, list_requested_vendors(resources))],
         nominated=get_text(status, "nominatedNodeName"),
         bind_phase=get_text(metadata, "annotations", BIND_PHASE),
         spec=spec,

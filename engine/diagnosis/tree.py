@@ -49,7 +49,7 @@ from engine.diagnosis.wording import (
     quote,
     to_condition_evidence,
 )
-from engine.hami.node_checks import HANDSHAKE_DELETED, PROBLEMS
+from engine.hami.node_checks import HANDSHAKE_DELETED, PROBLEMS, is_deleted
 from engine.hami.reason_codes import ReasonCode
 from schemas.answers.diagnosis import Diagnosis, InBothLanguages
 from schemas.codec.records import format_rfc3339
@@ -178,6 +178,14 @@ def _ask_judged(facts: DiagnosisFacts, judged: JudgedPod) -> Iterator[TreeStep]:
         yield registered
     attempt = facts.attempt
     if attempt is None and not step.obstacles:
+        # Releases of HAMi before v2.9 leave out a node that they have given up, which the present rules do not.
+        deleted = [
+            state.name
+            for state in facts.nodes or ()
+            if any(is_deleted(problem.handshake) for problem in state.problems or ())
+        ]
+        if deleted and (registered := check_registered_devices(facts, frozenset(deleted))):
+            yield registered
         yield from _quote_scheduler(facts)
     # What the objects allow does not explain what the scheduler counted.
     if attempt and (unexplained := attempt.refused_nodes if judged.fitting else list_unexplained(attempt, judged)):

@@ -284,6 +284,10 @@ _REGISTER: Final = re.compile(r"hami\.io/node-(?P<word>[\w.-]+)-register")
 _ASCEND_REGISTER: Final = re.compile(r"hami\.io/node-register-(?P<word>[\w.-]+)")
 _CHIP_AMOUNT: Final = re.compile(r"huawei\.com/Ascend[\w-]+-(?:memory|core)|iluvatar\.ai/[\w-]+\.(?:vMem|vCore)")
 """Amounts of vendors whose resources have the chip's name."""
+_CHIP_COUNT: Final = re.compile(
+    r"huawei\.com/(?P<ascend>Ascend(?!.*-(?:memory|core)$)[\w-]+)|iluvatar\.ai/(?P<iluvatar>[\w-]+)-vgpu"
+)
+"""Number of devices of such a vendor."""
 
 
 def list_vendors(annotations: Iterable[str]) -> Vendors:
@@ -301,6 +305,16 @@ def list_vendors(annotations: Iterable[str]) -> Vendors:
         elif other := _REGISTER.fullmatch(name):
             vendors.append(build_custom_vendor(other["word"]))
     return tuple(vendors)
+
+
+def list_requested_vendors(resources: Iterable[str]) -> Vendors:
+    """List the vendors whose devices a pod with limits of these resources may request.
+
+    For readers without a device configuration and without the nodes.
+    """
+    chips = [match for name in sorted(resources) if (match := _CHIP_COUNT.fullmatch(name))]
+    built = [build_ascend(chip["ascend"]) if chip["ascend"] else build_iluvatar(chip["iluvatar"]) for chip in chips]
+    return (*_LISTED, *built)
 
 
 def is_counted_by_extender(resource: str) -> bool:

@@ -198,7 +198,8 @@ def find_unread_kinds(
     if any(volume.get("persistentVolumeClaim") for volume in iterate_objects(pod, "spec", "volumes")):
         needed |= {kinds.VOLUME_CLAIM, kinds.VOLUME, *([kinds.STORAGE_CLASS] if _has_unbound_claim(objects) else [])}
     if next(iterate_objects(pod, "spec", "resourceClaims"), None) is not None:
-        needed |= {kinds.RESOURCE_CLAIM, kinds.RESOURCE_SLICE, kinds.DEVICE_CLASS}
+        devices = () if _has_only_allocated_claims(pod, objects) else (kinds.RESOURCE_SLICE, kinds.DEVICE_CLASS)
+        needed |= {kinds.RESOURCE_CLAIM, *devices}
     if _selects_namespaces(pod):
         needed.add(kinds.NAMESPACE)
     unread = needed - objects.kinds - listed
@@ -209,6 +210,19 @@ def _has_unbound_claim(objects: Iterable[Mapping[str, Any]]) -> bool:
     """Tell whether a class decides about a claim: one that is bound has its volume."""
     claims = (item for item in objects if isinstance(item, Mapping) and item.get("kind") == kinds.VOLUME_CLAIM)
     return any(not get_text(claim, "spec", "volumeName") for claim in claims)
+
+
+def _has_only_allocated_claims(pod: Mapping[str, Any], objects: Iterable[Mapping[str, Any]]) -> bool:
+    """Tell whether the claims of the pod's namespace have their devices: each names the nodes of them."""
+    namespace = get_text(pod, "metadata", "namespace")
+    claims = [
+        get_object(item, "status", "allocation")
+        for item in objects
+        if isinstance(item, Mapping)
+        and item.get("kind") == "ResourceClaim"
+        and get_text(item, "metadata", "namespace") == namespace
+    ]
+    return bool(claims) and all(claims)
 
 
 def _looks_at_pods(pod: Mapping[str, Any]) -> bool:

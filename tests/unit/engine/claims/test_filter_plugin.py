@@ -92,6 +92,14 @@ def test_what_was_not_read_leaves_the_verdict_open(kind: str) -> None:
     assert {name for entry in judgement.unjudged for name in entry.kinds} == {kind}
 
 
+def test_an_allocated_claim_is_judged_without_slices_and_classes() -> None:
+    """kube-scheduler compares the node with the selector of the allocation."""
+    unread = (kinds.RESOURCE_SLICE, kinds.DEVICE_CLASS)
+    judgement = judge_attempt(a_node(), a_claim(status=build_distant_status(["other"])), unread=unread)
+    assert judgement.outcome is JudgedOutcome.UNFIT
+    assert "1 resourceclaim not available on the node" in judgement.message
+
+
 def test_a_pod_without_claims_is_judged_without_them() -> None:
     judgement = judge_attempt(a_node(), unread=(kinds.RESOURCE_CLAIM,), pod=a_pod_with())
     assert judgement.outcome is JudgedOutcome.FITS

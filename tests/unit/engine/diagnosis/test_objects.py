@@ -206,3 +206,18 @@ def test_the_controller_of_a_pod_is_its_first_owner() -> None:
     metadata = {"uid": "1", "deletionTimestamp": EARLY, "ownerReferences": owners, "labels": {"app": "x", "n": 1}}
     pod = to_observed_pod({"metadata": metadata}, "/pod", NOW)
     assert (pod.owners, pod.is_being_deleted, pod.labels) == (("Job/train", "Workload/w"), True, {"app": "x"})
+
+
+@pytest.mark.parametrize(
+    ("resource", "vendor"),
+    [
+        ("huawei.com/Ascend910B3", "Ascend910B3"),
+        ("huawei.com/Ascend910B4-1", "Ascend910B4-1"),
+        ("iluvatar.ai/BI-V150-vgpu", "BI-V150"),
+        ("cambricon.com/vmlu", "MLU"),
+    ],
+)
+def test_requests_of_vendors_with_a_resource_for_each_chip_are_read(resource: str, vendor: str) -> None:
+    container = {"name": "c", "resources": {"limits": {resource: 2}}}
+    pod = to_observed_pod({"metadata": {"name": "p"}, "spec": {"containers": [container]}}, "/pod", NOW)
+    assert [(request.vendor, request.count) for request in pod.requests or ()] == [(vendor, 2)]

@@ -81,3 +81,12 @@ def test_without_any_device_class_that_of_a_claim_is_assumed_unless_all_were_lis
 def test_a_list_by_name_or_namespace_proves_nothing_about_others() -> None:
     objects = collect_objects([an_empty_list("v1", "Pod"), an_empty_list("apps/v1", "ReplicaSet"), CLASSES])
     assert objects.listed == {"StorageClass.storage.k8s.io"}
+
+
+def test_a_file_with_an_allocated_claim_needs_no_devices() -> None:
+    pod = claims.a_pod_with("c0")
+    status = claims.an_allocation("gpu-0", pods=["other"])
+    assert simulate(pod, claims.a_claim(status=status))["state"] == "fits"
+    # A second claim without devices needs them.
+    both = claims.a_pod_with("c0", "c1")
+    assert simulate(both, claims.a_claim(status=status), claims.a_claim(name="c1"))["state"] == "open"
