@@ -141,6 +141,7 @@ def watch_spool(metrics: Metrics, spool: Spool, columns: ClusterColumns) -> None
         "spool_dropped_decision_records": lambda: spool.dropped_verdicts,
         "spool_damaged_places": lambda: spool.counts.damaged,
         "registered_nodes": lambda: len(columns.node_names),
+        "withheld_nodes": columns.count_withheld,
     }
     for name, read in watched.items():
         metrics.watch(name, read)
@@ -189,7 +190,9 @@ async def assemble(
     claims = Claims()
     identity = Identity(settings.cluster_name, settings.name)
     checks = NodeChecks(identity, CheckPolicy(settings.handshake_timeout), columns, event_writer, get_now, metrics)
-    observer = Observer(identity, columns, claims, event_writer, get_now, checks, settings.pod_labels)
+    observer = Observer(
+        identity, columns, claims, event_writer, get_now, checks, settings.pod_labels, settings.share_nodes_with
+    )
     pair = open_certificates(settings, metrics)
     cluster = await _open_cluster(settings, observer, claims, metrics)
     watch_spool(metrics, spool, columns)

@@ -60,6 +60,14 @@ def _parse_version(value: object) -> object:
 HamiVersion = Annotated[HamiRelease, BeforeValidator(_parse_version)]
 
 
+def _parse_names(value: object) -> object:
+    """Parse names between commas."""
+    return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+
+SchedulerNames = Annotated[tuple[str, ...], BeforeValidator(_parse_names)]
+
+
 class Settings(EnvironmentSettings):
     """Settings of the scheduler extender. Durations are as Go writes them: 10s, 5m, 1h30m."""
 
@@ -145,6 +153,9 @@ class Settings(EnvironmentSettings):
 
     name: str = "hami-scheduler"
     """This scheduler's name, as in the pods' spec.schedulerName."""
+    share_nodes_with: Annotated[SchedulerNames, Flag(metavar="NAME,…", text=",".join)] = ()
+    """Decide on nodes too where pods of these schedulers hold devices: other profiles of a kube-scheduler that asks
+    this extender. Where such a scheduler decides by itself, one device can be given away twice."""
     # HAMi's defaults for --node-scheduler-policy and --gpu-scheduler-policy.
     node_policy: Annotated[NodePolicy, Flag(metavar="binpack|spread")] = "binpack"
     """The best node: binpack (fullest) or spread (emptiest)."""

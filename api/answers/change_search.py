@@ -22,7 +22,7 @@ from engine.suggestions.acts import list_nodes_to_empty
 from engine.suggestions.answer import ProvedSuggestions
 from engine.suggestions.ask import Ask
 from engine.suggestions.exclusion import find_excluding_constraints
-from engine.suggestions.nodes import HeldNodeLock, UnregisteredNodes, suggest_unlocking
+from engine.suggestions.nodes import HeldNodeLock, UnregisteredNodes, list_withheld_nodes, suggest_unlocking
 from engine.suggestions.suggest import suggest
 from engine.suggestions.trial import Trial
 from engine.summaries.named_pods import HIDDEN_POD
@@ -75,15 +75,15 @@ class ChangeSearch:
         trial = Trial(columns, tuple(summary.nodes), policy)
         async with lock:
             look = await asyncio.to_thread(_try_first, trial, ask)
+        withheld = list_withheld_nodes(summary)
+        registrable = [name for name in look.unregistered if name not in withheld]
         if look.fits:
             return await self._find_unlocking(request, cluster, summary, trial, ask, lock, moment, unknown)
         held_by, unregistered = await asyncio.gather(
             self._read_or_note("holders", self._read_holders(cluster, look.to_empty, moment), unknown),
             self._read_or_note(
                 "last registrations",
-                read_unregistered(
-                    self.index, columns.vendors, cluster.name, look.unregistered, moment or summary.started_at
-                ),
+                read_unregistered(self.index, columns.vendors, cluster.name, registrable, moment or summary.started_at),
                 unknown,
             ),
         )

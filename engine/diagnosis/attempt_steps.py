@@ -44,7 +44,19 @@ _ANNOTATIONS: Final[Mapping[str, tuple[str, ...]]] = {
     ReasonCode.NUMA_NOT_FIT: ("numa",),
 }
 """Parts of the names of annotations; each vendor has its own: `nvidia.com/use-gputype`, `hygon.com/use-dcutype`."""
-_EXTENDER_CODES: Final = frozenset((*DEVICE_REASON_CODES, ReasonCode.NODE_UNREGISTERED, ReasonCode.NODE_UNFIT_POD))
+_WITH_CAUSE: Final = (
+    ReasonCode.NODE_UNREGISTERED,
+    ReasonCode.NODE_OF_ANOTHER_SCHEDULER,
+    ReasonCode.CARD_INSUFFICIENT_MEMORY,
+)
+_EXTENDER_CODES: Final = frozenset(
+    (
+        *DEVICE_REASON_CODES,
+        ReasonCode.NODE_UNREGISTERED,
+        ReasonCode.NODE_OF_ANOTHER_SCHEDULER,
+        ReasonCode.NODE_UNFIT_POD,
+    )
+)
 KUBE_SCHEDULER_LOG: Final = "kube-scheduler-log"
 _MAX_REASONS: Final = 3
 _INSUFFICIENT: Final = "InsufficientResource"
@@ -269,7 +281,7 @@ def _build_obstacle(
     if wanted := _write_annotations(code, attempt):
         words["wanted"] = quote(wanted)
         clauses.append("wanted")
-    if group.details and code in (ReasonCode.NODE_UNREGISTERED, ReasonCode.CARD_INSUFFICIENT_MEMORY):
+    if group.details and code in _WITH_CAUSE:
         clauses.append("cause")
     if group.details and code == ReasonCode.NODE_INSUFFICIENT_DEVICE and "asked" not in clauses:
         clauses.append("cause")

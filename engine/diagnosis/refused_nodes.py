@@ -28,7 +28,7 @@ KINDS: Final[Mapping[Kind, int]] = {kind: rank for rank, kind in enumerate(get_a
 _OTHER_DEVICES: Final = frozenset(
     (
         ReasonCode.CARD_TYPE_MISMATCH, ReasonCode.CARD_UUID_MISMATCH, ReasonCode.MODE_NOT_FIT,
-        ReasonCode.DEVICE_TYPE_NOT_FOUND, ReasonCode.NODE_UNREGISTERED,
+        ReasonCode.DEVICE_TYPE_NOT_FOUND, ReasonCode.NODE_UNREGISTERED, ReasonCode.NODE_OF_ANOTHER_SCHEDULER,
     )
 )  # fmt: skip
 """Reasons of nodes without any device that the pod accepts."""

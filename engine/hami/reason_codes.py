@@ -33,6 +33,7 @@ class ReasonCode(StrEnum):
     NODE_INSUFFICIENT_DEVICE = "NodeInsufficientDevice"
     NODE_UNFIT_POD = "NodeUnfitPod"
     NODE_UNREGISTERED = "node unregistered"
+    NODE_OF_ANOTHER_SCHEDULER = "NodeOfAnotherScheduler"  # schedulerlog's own
     DEVICE_TYPE_NOT_FOUND = "Device type not found"
     NODE_FIT_POD = "NodeFitPod"
 

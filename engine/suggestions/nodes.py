@@ -18,13 +18,14 @@ from engine.fit.devices.node_columns import USED
 from engine.fit.devices.pod_usage import PodUse
 from engine.hami.node_lock import EXPIRES_AFTER
 from engine.hami.node_registration import read_node
+from engine.hami.reason_codes import ReasonCode
 from engine.hami.vendors import Vendors
 from engine.suggestions.ask import Ask
 from engine.suggestions.search import build_suggestion
 from engine.suggestions.suggestion import Edit, Suggestion
 from engine.suggestions.trial import Trial
 from schemas.codec.records import format_rfc3339
-from schemas.events import NodeObserved, NodeStateChanged
+from schemas.events import AttemptSummarized, NodeObserved, NodeStateChanged
 
 BIND_SECONDS: Final = timedelta(seconds=60)
 """Time after which a bind has most probably been given up."""
@@ -59,6 +60,16 @@ class HeldNodeLock(NamedTuple):
     holder: str
     since: datetime
     seen_at: datetime
+
+
+def list_withheld_nodes(attempt: AttemptSummarized) -> frozenset[str]:
+    """List the nodes that the scheduler left to another one: registering their devices again lets no pod in."""
+    codes = [
+        position
+        for position, refusal in enumerate(attempt.refusals)
+        if refusal.bare == ReasonCode.NODE_OF_ANOTHER_SCHEDULER
+    ]
+    return frozenset(attempt.nodes[row] for row in np.flatnonzero(np.isin(attempt.refusal, codes)).tolist())
 
 
 def build_unregistered_nodes(

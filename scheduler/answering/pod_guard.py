@@ -109,6 +109,8 @@ class PodGuard:
         # A later filter call has found no node, or another one: the pod's annotations reserve nothing any more.
         if use is None or use.node != request.node:
             return f"pod {request.name} holds no devices on node {request.node} any more"
+        if cause := self._columns.get_withheld_cause(request.node):
+            return f"node {request.node} is left to another scheduler: {cause}"
         return ""
 
     def release_claim(self, pod: PodRef, *marks: Mark) -> None:

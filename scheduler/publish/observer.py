@@ -1,7 +1,7 @@
 """Observer of the cluster: applies changes to the columns, and writes events about registrations and ended pods."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -18,6 +18,7 @@ from runtime.kubernetes.pod_description import describe_pod
 from runtime.telemetry.logs import identify_subject
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, get_annotation
+from scheduler.cluster.shared_nodes import SharedNodes
 from scheduler.publish.node_checks import NodeChecks
 from scheduler.publish.spool_writer import SpoolWriter
 from schemas.events import PodObserved, PodRef
@@ -45,7 +46,7 @@ class Observer:
     deleted.
 
     claims: which observations of a pod are older than the scheduler's own decision. pod_labels: the labels of pods
-    that are published.
+    that are published. shares_with: schedulers whose pods may hold devices of nodes that are decided on.
     """
 
     def __init__(
@@ -57,7 +58,9 @@ class Observer:
         clock: Callable[[], datetime],
         checks: NodeChecks | None = None,
         pod_labels: tuple[str, ...] = (),
+        shares_with: Collection[str] = (),
     ) -> None:
+        self._shared = SharedNodes(columns, (identity.scheduler, *shares_with))
         self._pod_labels = pod_labels
         self._checks = checks
         self._identity, self._columns, self._claims = identity, columns, claims
@@ -100,8 +103,13 @@ class Observer:
             self._events.write([event])
 
     def on_pod(self, pod: Object) -> None:
-        if self._claims.accept(pod) and self._check_claims(pod):
+        is_sound = self._check_claims(pod)
+        if is_sound and self._claims.accept(pod):
             self._columns.apply_pod(pod)
+        if is_sound and not has_ended(pod):
+            self._shared.on_pod(pod)
+        else:
+            self._shared.on_pod_deleted(pod["metadata"]["uid"])
         self._follow(pod)
 
     def _check_claims(self, pod: Object) -> bool:
@@ -163,6 +171,7 @@ class Observer:
 
     def on_pod_deleted(self, uid: str) -> None:
         self._claims.forget(uid)
+        self._shared.on_pod_deleted(uid)
         self._waiting.discard(uid)
         self._unusable.discard(uid)
         self._columns.delete_pod(uid)

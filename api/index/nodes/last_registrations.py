@@ -13,7 +13,12 @@ from api.index.reading.query_dsl import combine, match_cluster, match_term, sort
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.hami.vendors import Vendors
 from engine.suggestions.admission import PendingPods
-from engine.suggestions.nodes import LastRegistration, UnregisteredNodes, build_unregistered_nodes
+from engine.suggestions.nodes import (
+    LastRegistration,
+    UnregisteredNodes,
+    build_unregistered_nodes,
+    list_withheld_nodes,
+)
 from schemas.codec.records import format_rfc3339
 from schemas.documents.devices import read_node_state
 from schemas.events import NodeObserved, NodeStateChanged
@@ -83,7 +88,8 @@ async def read_unregistered_for(
     index: OpenSearch, columns: ClusterColumns, cluster: str, waiting: Sequence[PendingPods], moment: datetime
 ) -> UnregisteredNodes | None:
     """Read the nodes without devices that were offered for waiting pods; None if there are none."""
-    offered = {name for group in waiting for name in group.attempt.nodes}
+    attempts = [group.attempt for group in waiting]
+    offered = {name for attempt in attempts for name in {*attempt.nodes} - list_withheld_nodes(attempt)}
     names = sorted(name for name in offered if columns.get_entry(name) is None)
     return await read_unregistered(index, columns.vendors, cluster, names, moment)
 

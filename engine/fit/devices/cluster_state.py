@@ -6,8 +6,8 @@ not iterate over pods. One writer at a time; no clock (times are arguments), no 
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import repeat
-from typing import Any
+from itertools import compress, repeat
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,24 @@ from engine.hami.go_values import to_mapping
 from engine.hami.node_registration import NodeDevices, list_cordoned_devices
 from engine.hami.registration import Registration
 from engine.hami.vendors import NVIDIA, ONLY_NVIDIA, Vendors, find_code
+
+
+class _Offer(NamedTuple):
+    """Devices that a node offers, those of them that are cordoned, and its marks."""
+
+    devices: NodeDevices | None
+    cordoned: frozenset[str]
+    marks: Mapping[str, str]
+
+
+_NO_OFFER: Final = _Offer(None, frozenset(), {})
+
+
+class _Withheld(NamedTuple):
+    """Node that is kept out of decisions for this cause, and what it would offer."""
+
+    cause: str
+    offer: _Offer
 
 
 class ClusterColumns:
@@ -51,6 +69,7 @@ class ClusterColumns:
         self._entries: dict[int, NodeEntry] = {}
         self._fragments: dict[int, NodeFragment] = {}
         self._fragments_are_lent = False
+        self._withheld: dict[str, _Withheld] = {}
         self._kinds = DeviceKinds()
         self._rows: dict[str, set[int]] = {}
         self._pods: dict[str, PodUse] = {}
@@ -66,13 +85,48 @@ class ClusterColumns:
         """
         metadata = to_mapping(node.get("metadata"))
         name = str(metadata.get("name", ""))
-        self.register(name, self._readings.read(name, node, now))
+        annotations = to_mapping(metadata.get("annotations"))
+        devices = self._readings.read(name, node, now)
+        offer = _Offer(devices, list_cordoned_devices(annotations), select_marks(annotations))
+        if withheld := self._withheld.get(name):
+            self._withheld[name] = withheld._replace(offer=offer)
+        else:
+            self._apply_offer(name, offer)
+
+    def _apply_offer(self, name: str, offer: _Offer) -> None:
+        self.register(name, offer.devices)
         # At every change of the node: HAMi overlooks a cordon while the registration is the same.
-        self._apply_cordon(name, to_mapping(metadata.get("annotations")))
-        marks = select_marks(to_mapping(metadata.get("annotations")))
-        if (entry := self.get_entry(name)) and entry.marks != marks:
-            entry.marks = marks
+        self._apply_cordon(name, offer.cordoned)
+        if (entry := self.get_entry(name)) and entry.marks != offer.marks:
+            entry.marks = offer.marks
             self.revisions.advance(entry.id)
+
+    def exclude_node(self, name: str, cause: str) -> None:
+        """Keep the node out of decisions, as if it were not registered, until `return_node`. The node may be unknown
+        yet. cause: why, for people."""
+        before = self._withheld.get(name)
+        self._withheld[name] = _Withheld(cause, before.offer if before else self._read_offer(name))
+        self._unregister(name)
+
+    def _read_offer(self, name: str) -> _Offer:
+        entry = self.get_entry(name)
+        if entry is None:
+            return _NO_OFFER
+        cordoned = self.devices["is_cordoned"][entry.rows_slice].tolist()
+        return _Offer(entry.devices, frozenset(compress(entry.fragment.uuids, cordoned)), entry.marks)
+
+    def return_node(self, name: str) -> None:
+        """Return a withheld node to decisions, as it is by now."""
+        self._apply_offer(name, self._withheld.pop(name).offer)
+
+    def get_withheld_cause(self, name: str) -> str:
+        """Get why a node with devices is kept out of decisions; empty where it is not."""
+        withheld = self._withheld.get(name)
+        return withheld.cause if withheld and withheld.offer.devices else ""
+
+    def count_withheld(self) -> int:
+        """Count the nodes with devices that are kept out of decisions."""
+        return sum(withheld.offer.devices is not None for withheld in self._withheld.values())
 
     def register(self, name: str, registered: NodeDevices | None) -> None:
         """Replace the devices of a node; None unregisters it."""
@@ -102,10 +156,9 @@ class ClusterColumns:
         for uid in self._pods_on.get(name, ()):  # pods may be known before their node, and outlast its registration
             node_columns.add_use(self.devices, self.nodes, entry, self._pods[uid], 1)
 
-    def _apply_cordon(self, name: str, annotations: Mapping[str, Any]) -> None:
+    def _apply_cordon(self, name: str, listed: frozenset[str]) -> None:
         entry = self.get_entry(name)
         if entry:
-            listed = list_cordoned_devices(annotations)
             cordoned = np.array([uuid in listed for uuid in entry.fragment.uuids], np.bool_)
             if not np.array_equal(self.devices["is_cordoned"][entry.rows_slice], cordoned):
                 self.devices["is_cordoned"][entry.rows_slice] = cordoned
@@ -115,6 +168,8 @@ class ClusterColumns:
         """Forget a node. Its pods remain known, and count again if the node comes back."""
         self._unregister(name)
         self._readings.forget(name)
+        if withheld := self._withheld.get(name):
+            self._withheld[name] = withheld._replace(offer=_NO_OFFER)
 
     def _unregister(self, name: str) -> None:
         node_id = self._ids.pop(name, None)
@@ -148,9 +203,10 @@ class ClusterColumns:
         return entry.fragment if entry else None
 
     def get_registration(self, name: str) -> Registration | None:
-        """Get the devices that count for a node now; None while it is unregistered."""
-        entry = self.get_entry(name)
-        return entry.devices.registration if entry else None
+        """Get the devices that count for a node now, also of a withheld one; None while it is unregistered."""
+        entry, withheld = self.get_entry(name), self._withheld.get(name)
+        devices = withheld.offer.devices if withheld else entry.devices if entry else None
+        return devices.registration if devices else None
 
     def get_entry(self, name: str) -> NodeEntry | None:
         return self._entries.get(self._ids.get(name, -1))  # ids begin at 1: row 0 of a table is never given out

@@ -51,7 +51,7 @@ def _list_shared(decision: Decision, circumstances: Circumstances) -> dict[str, 
         "constraints": circumstances.constraints,
         "policies": [decision.node_policy, decision.device_policy],
         "refusals": [[*refusal] for refusal in sorted(decision.refusals)],
-        "unregistered": [[name, decision.unregistered_causes.get(name, "")] for name in sorted(unregistered)],
+        "unregistered": [[name, decision.node_causes.get(name, "")] for name in sorted(unregistered)],
     }
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from engine.fit.events.record_columns import Ints, NodeNames, build_code_table, compute_budget, measure_widest
 from engine.fit.judge.checks import verdict_codes
 from engine.fit.judge.decision import Decision
-from engine.hami.reason_codes import ReasonCode
 from schemas import events
 from schemas.codec.chunking import divide_refusals
 from schemas.codec.code_tables import cut_refusals
@@ -82,7 +81,7 @@ class _NodeCutter:
 def _list_refusals(decision: Decision) -> tuple[list[events.Refusal], Ints]:
     """List the distinct refusals, and per node the index into them, shape (n,).
 
-    A node whose registration is broken has a refusal of its own, with the cause.
+    A node with a cause has a refusal of its own.
     """
     table = [
         events.Refusal.model_construct(
@@ -90,13 +89,14 @@ def _list_refusals(decision: Decision) -> tuple[list[events.Refusal], Ints]:
         )
         for refusal in decision.refusals
     ]
-    if not decision.unregistered_causes:
+    if not decision.node_causes:
         return table, decision.refusal
     column = decision.refusal.copy()
-    causes: dict[str, int] = {}
+    causes: dict[tuple[str, str], int] = {}
     for node, name in enumerate(decision.node_names):
-        cause = decision.unregistered_causes.get(name)
+        cause = decision.node_causes.get(name)
         if cause:
-            column[node] = causes.setdefault(cause, len(table) + len(causes))
-    table += [events.Refusal(bare=ReasonCode.NODE_UNREGISTERED.value, cause=cause) for cause in causes]
+            key = decision.refusals[int(decision.refusal[node])].bare, cause
+            column[node] = causes.setdefault(key, len(table) + len(causes))
+    table += [events.Refusal(bare=bare, cause=cause) for bare, cause in causes]
     return table, column

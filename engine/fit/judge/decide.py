@@ -128,7 +128,7 @@ class _Attempt:
 
     def conclude(self) -> Decision:
         judgements = self._judge()
-        self._note_unregistered()
+        causes = self._note_unregistered()
         fitting = np.flatnonzero(self.verdict == verdict_codes.NODE_FITS)
         self.score[fitting], terms = self._score_nodes(self.ids[fitting])
         from_vendors = self._score_vendors(fitting.tolist())
@@ -166,7 +166,7 @@ class _Attempt:
             if allocation
             else {},
             labels={ASSIGNED_NODE: allocation.node} if allocation else {},
-            unregistered_causes=self._list_causes(),
+            node_causes=causes,
         )
 
     def _judge(self) -> tuple[ContainerJudgement, ...]:
@@ -192,16 +192,22 @@ class _Attempt:
         self.refusal[nodes] = which + len(self.refusals)
         self.refusals.extend(distinct)
 
-    def _note_unregistered(self) -> None:
-        unknown = self.ids < 0
-        if unknown.any():
-            self.refusal[unknown] = len(self.refusals)
-            self.refusals.append(NodeRefusal((), 0, ReasonCode.NODE_UNREGISTERED.value))
-
-    def _list_causes(self) -> dict[str, str]:
-        unknown = np.flatnonzero(self.ids < 0).tolist()
-        causes = ((self.names[node], self.constraints.columns.get_cause(self.names[node])) for node in unknown)
+    def _note_unregistered(self) -> dict[str, str]:
+        """Note the nodes that are not registered or withheld; return the causes."""
+        columns, unknown = self.constraints.columns, np.flatnonzero(self.ids < 0)
+        names = [self.names[node] for node in unknown.tolist()]
+        withheld = [columns.get_withheld_cause(name) for name in names]
+        is_withheld = np.array(withheld, np.bool_)
+        self.verdict[unknown[is_withheld]] = verdict_codes.NODE_REFUSED
+        self._refuse(unknown[~is_withheld], ReasonCode.NODE_UNREGISTERED)
+        self._refuse(unknown[is_withheld], ReasonCode.NODE_OF_ANOTHER_SCHEDULER)
+        causes = ((name, cause or columns.get_cause(name)) for name, cause in zip(names, withheld, strict=True))
         return {name: cause for name, cause in causes if cause}
+
+    def _refuse(self, nodes: Ints, reason: ReasonCode) -> None:
+        if nodes.size:
+            self.refusal[nodes] = len(self.refusals)
+            self.refusals.append(NodeRefusal((), 0, reason.value))
 
     def _score_nodes(self, ids: Ints) -> NodeScores:
         nodes = self.constraints.columns.nodes

@@ -65,7 +65,7 @@ class Decision:
 
     containers: tuple[VendorRequest, ...]  # init containers first, in pod order; one each, or one per vendor
     node_names: tuple[str, ...]  # (n,)
-    ids: NDArray[np.int64]  # (n,) keys of fragments; -1: unregistered
+    ids: NDArray[np.int64]  # (n,) keys of fragments; -1: unregistered, or withheld
     fragments: Mapping[int, NodeFragment]  # of all registered nodes
     revision: NDArray[np.int64]  # (n,) of the state of each node's devices; -1: unregistered
     node_verdict: NDArray[np.uint8]  # (n,) index into verdict_codes.NODE_VERDICTS
@@ -82,7 +82,7 @@ class Decision:
     allocation: Allocation | None
     annotations: Mapping[str, str] = field(default_factory=dict)  # without hami.io/vgpu-time, which needs the clock
     labels: Mapping[str, str] = field(default_factory=dict)
-    unregistered_causes: Mapping[str, str] = field(default_factory=dict)  # offered nodes whose registration is broken
+    node_causes: Mapping[str, str] = field(default_factory=dict)  # of offered nodes: registration broken, or withheld
 
     def get_fragment(self, node: int) -> NodeFragment | None:
         """Get the registration and usage of the offered node at this position; None where it is not registered."""

@@ -22,7 +22,8 @@ from engine.summaries.text import write_reasons
 class NodeRefusal(NamedTuple):
     """Refusal of a node: counts (reason code, X) out of Y devices, or one bare code without counts.
 
-    bare: NodeInsufficientDevice or "node unregistered"; then counts is empty and devices is the node's device count.
+    bare: NodeInsufficientDevice, "node unregistered" or NodeOfAnotherScheduler; then counts is empty and devices is the
+    node's device count.
     """
 
     counts: tuple[tuple[str, int], ...]

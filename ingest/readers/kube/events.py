@@ -39,7 +39,14 @@ PREEMPTED: Final = "Preempted"
 """The type of the condition that a preempted pod is observed with: Kubernetes has only an event for it."""
 
 _WHICH_NODES: Final = "which nodes were refused"
-_EXTENDER_CODES: Final = frozenset((*DEVICE_REASON_CODES, ReasonCode.NODE_UNREGISTERED, ReasonCode.NODE_UNFIT_POD))
+_EXTENDER_CODES: Final = frozenset(
+    (
+        *DEVICE_REASON_CODES,
+        ReasonCode.NODE_UNREGISTERED,
+        ReasonCode.NODE_OF_ANOTHER_SCHEDULER,
+        ReasonCode.NODE_UNFIT_POD,
+    )
+)
 _REFUSED_BEFORE: Final = re.compile(r"\d+/\d+ nodes are available: ")
 """Beginning of kube-scheduler's text about a refusal, also of a pod as such."""
 _CONCLUDING: Final = ("failed", "refused", "fits", "chosen", "failed by code")

@@ -33,7 +33,7 @@ def slim_pod(pod: Mapping[str, Any]) -> Json:
     if ASSIGNED_NODE in metadata["annotations"]:
         # Of pods with devices, few among many, where they come from is published when they are first seen.
         metadata |= _select(pod["metadata"], "creationTimestamp", "ownerReferences", "labels")
-        described = _select(spec, "priorityClassName", "priority", "serviceAccountName")
+        described = _select(spec, "priorityClassName", "priority", "serviceAccountName", "schedulerName")
     return {
         "metadata": metadata,
         "spec": _select(spec, "nodeName")

@@ -36,7 +36,11 @@ SCORES: Final = 2
 NODES: Final = 4
 DEVICES: Final = 5
 
-_WITHOUT_EVENT: Final = (ReasonCode.NODE_INSUFFICIENT_DEVICE.value, ReasonCode.NODE_UNREGISTERED.value)
+_WITHOUT_EVENT: Final = (
+    ReasonCode.NODE_INSUFFICIENT_DEVICE.value,
+    ReasonCode.NODE_UNREGISTERED.value,
+    ReasonCode.NODE_OF_ANOTHER_SCHEDULER.value,
+)
 """Reasons that count no devices: HAMi has no event of their own for them."""
 
 
@@ -169,7 +173,7 @@ def _render_nodes(pod: str, decision: Decision) -> Iterator[LogLine]:
         name = decision.node_names[index]
         node = f"{pod} node={quote(name)}"
         if unknown[index]:
-            cause = decision.unregistered_causes.get(name, f"node {name} not found")
+            cause = decision.node_causes.get(name, f"node {name} not found")
             yield LogLine("scheduler.go:850", f'"{ReasonCode.NODE_UNREGISTERED}" {node} error={quote(cause)}')
         elif refusal >= 0:
             container = to_container_key(decision, int(decision.refused_by[index])) if is_ambiguous else ""

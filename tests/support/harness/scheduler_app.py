@@ -48,6 +48,7 @@ class Serving:
         cluster_name: str = "default",
         settings_digest: str = "",
         pod_labels: tuple[str, ...] = (),
+        shares_with: tuple[str, ...] = (),
     ) -> None:
         self.clock, self.metrics = Clock(), Metrics()
         self.clock.now = started_at
@@ -55,7 +56,9 @@ class Serving:
         event_writer = SpoolWriter(self.spool, self.clock, self.metrics)
         self.columns, claims = ClusterColumns(), Claims()
         identity = Identity(cluster_name, "hami-scheduler")
-        self.cluster = SimulatedCluster(Observer(identity, self.columns, claims, event_writer, self.clock))
+        self.cluster = SimulatedCluster(
+            Observer(identity, self.columns, claims, event_writer, self.clock, shares_with=shares_with)
+        )
         self.edit(*objects)
         binder = Binder(self.cluster, LockPolicy(), self.clock)
         self.scheduler = Scheduler(

@@ -36,6 +36,8 @@ NO_REFUSALS = {
     ReasonCode.NODE_UNFIT_POD, ReasonCode.NODE_UNREGISTERED,
     # No HAMi since v2.5 writes it: its checks of types come before.
     ReasonCode.DEVICE_TYPE_NOT_FOUND,
+    # Of our scheduler alone: tests/unit/scheduler/answering/test_shared_nodes.py, test_withheld_nodes.py.
+    ReasonCode.NODE_OF_ANOTHER_SCHEDULER,
 }  # fmt: skip
 
 

@@ -209,7 +209,7 @@ def test_an_unregistered_node_is_refused_in_words() -> None:
     columns = a_cluster(a_node("node-a", "{"))
     decision = decide_on(columns, a_pod(), "node-a", "cpu-node")
     assert decision.list_failed_nodes() == {"node-a": "node unregistered", "cpu-node": "node unregistered"}
-    assert list(decision.unregistered_causes) == ["node-a"]
+    assert list(decision.node_causes) == ["node-a"]
 
 
 def test_no_offered_node_is_a_decision_for_none() -> None:

@@ -1,0 +1,61 @@
+"""Nodes on which another scheduler of HAMi's protocol gives devices away, by the pods that hold them. Pure.
+
+Each of two such schedulers sees what the other has given away only after it was written: on one node they could give
+one device away twice. So ours withholds a node from its decisions while a pod of another scheduler holds devices there
+(docs/decisions/0053). A pod's scheduler is its `spec.schedulerName`: pods that HAMi placed before it was replaced name
+the scheduler that we are now.
+"""
+
+from collections import Counter
+from collections.abc import Collection
+from typing import NamedTuple
+
+from engine.fit.devices.cluster_state import ClusterColumns
+from engine.hami.annotations import ASSIGNED_NODE
+from engine.hami.go_values import to_mapping
+from scheduler.cluster.cluster_api import Object, get_annotation
+
+
+class _Holder(NamedTuple):
+    node: str
+    scheduler: str
+
+
+class SharedNodes:
+    """Withholds nodes of `columns`. schedulers: names whose pods withhold no node, ours among them."""
+
+    def __init__(self, columns: ClusterColumns, schedulers: Collection[str]) -> None:
+        self._columns, self._schedulers = columns, frozenset(schedulers)
+        self._holders: dict[str, _Holder] = {}
+        """Pods of other schedulers by UID."""
+        self._nodes: dict[str, Counter[str]] = {}
+        """Pods on each withheld node by scheduler."""
+
+    def on_pod(self, pod: Object) -> None:
+        """Note a pod that has not ended and whose annotations a scheduler wrote."""
+        uid, scheduler = pod["metadata"]["uid"], to_mapping(pod.get("spec")).get("schedulerName")
+        node = get_annotation(pod, ASSIGNED_NODE)
+        # An API server always writes the scheduler; in a file it may be missing.
+        holder = _Holder(node, scheduler) if node and scheduler and scheduler not in self._schedulers else None
+        if self._holders.get(uid) == holder:
+            return
+        self.on_pod_deleted(uid)
+        if holder:
+            self._holders[uid] = holder
+            self._nodes.setdefault(holder.node, Counter())[holder.scheduler] += 1
+            self._exclude(holder.node)
+
+    def on_pod_deleted(self, uid: str) -> None:
+        """Forget a pod that is gone or has ended."""
+        if (holder := self._holders.pop(uid, None)) is None:
+            return
+        self._nodes[holder.node] -= Counter({holder.scheduler: 1})
+        if self._nodes[holder.node]:
+            self._exclude(holder.node)
+        else:
+            del self._nodes[holder.node]
+            self._columns.return_node(holder.node)
+
+    def _exclude(self, node: str) -> None:
+        # Without the pods' names: the cause is shown to users who may not see other namespaces.
+        self._columns.exclude_node(node, f"pods of {' and '.join(sorted(self._nodes[node]))} hold devices there")
