@@ -328,3 +328,9 @@ def test_a_table_that_does_not_fit_the_cluster_is_an_obstacle() -> None:
     assert find_obstacles(pod, a_node("bare")) == ()
     assert find_obstacles(a_pod_asking("nvidia.com/mig-1g.5gb"), renamed) == ()
     assert find_obstacles(a_pod_asking("nvidia.com/gpu"), renamed) == ()
+
+
+def test_an_entry_that_is_near_no_name_is_answered_by_the_names_of_its_vendor() -> None:
+    entry = f"limits.amd.com/{'x' * 40}"
+    ((_, text),) = write(describe_quotas([a_quota(entry)], annotate(), VENDORS))
+    assert text.endswith("HAMi counts limits.amd.com/gpumem (and limits.amd.com/gpucores).")
