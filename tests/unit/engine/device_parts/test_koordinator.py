@@ -89,14 +89,14 @@ def ask(*containers: Json) -> list[PartRequest]:
         ({CORE: "40"}, [PartRequest("gpu", 1, 40)]),
         # Several whole devices by their ratio, and no whole number of them.
         ({CORE: "300", RATIO: "300"}, [PartRequest("gpu", 3, 100, 0, 100)]),
-        ({CORE: "150", RATIO: "150"}, [PartRequest("gpu", 1, 150, 0, 150)]),
+        ({CORE: "250", RATIO: "250"}, [PartRequest("gpu", 1, 250, 0, 250)]),
         # A part of each of two devices.
         ({SHARED: "2", CORE: "100", RATIO: "50"}, [PartRequest("gpu", 2, 50, 0, 25)]),
         ({SHARED: "2", CORE: "100", MEMORY: "8Gi"}, [PartRequest("gpu", 2, 50, 4096)]),
         ({"koordinator.sh/rdma": "50"}, [PartRequest("rdma", 1, 50)]),
         ({"koordinator.sh/rdma": "100"}, [PartRequest("rdma", 1, 100)]),
         ({"koordinator.sh/fpga": "200"}, [PartRequest("fpga", 2, 100)]),
-        ({"koordinator.sh/fpga": "150"}, [PartRequest("fpga", 1, 150)]),
+        ({"koordinator.sh/fpga": "250"}, [PartRequest("fpga", 1, 250)]),
         (
             {"koordinator.sh/gpu": "50", "koordinator.sh/rdma": "1"},
             [PartRequest("gpu", 1, 50, 0, 50), PartRequest("rdma", 1, 1)],

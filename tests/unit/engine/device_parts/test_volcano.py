@@ -19,7 +19,7 @@ def register(text: str) -> list[DivisibleDevice]:
 
 def test_a_registration_lists_devices_with_slots_memory_model_and_health() -> None:
     first, second = register("GPU-a,10,32768,Tesla V100,true,hami-core:GPU-b,8,16384,Tesla P4,false,mig:")
-    assert first == DivisibleDevice("n1", "GPU-a", "GPU-a", "gpu", 0, "Tesla V100", 32_768, 10)
+    assert first == DivisibleDevice("n1", "GPU-a", "GPU-a", "gpu", 0, "Tesla V100", 32_768, 10, numa=0)
     assert second == DivisibleDevice("n1", "GPU-b", "GPU-b", "gpu", 1, "Tesla P4", 16_384, 8, is_healthy=False)
 
 

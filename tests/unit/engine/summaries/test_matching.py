@@ -94,6 +94,11 @@ def test_an_event_comes_soon_after_the_filter_or_by_another_clock_just_before(se
     assert find(an_event_at(seconds), an_attempt("a")) == ("a" if is_one else [])
 
 
+def test_events_over_some_time_are_about_the_filter_at_any_of_it() -> None:
+    assert find(a_report("kube-events", 0.4, 3.1), an_attempt("a")) == "a"
+    assert find(a_report("kube-events", 2.8, 3.1), an_attempt("a")) == []
+
+
 def test_a_source_reports_an_attempt_once() -> None:
     assert find(a_report("scheduler", 0.1, 0.5), an_attempt("a")) == []
 
