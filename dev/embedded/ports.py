@@ -18,8 +18,8 @@ KAFKA_PORTS = range(19_000, 30_000)
 # OpenSearchRunner gives up above 9299.
 OPENSEARCH_PORTS = range(9_201, 9_300)
 
-_RESERVATIONS: Final[dict[int, socket.socket]] = {}
-"""The ports that this process was given, each held by a UDP socket of that number, which ends with the process."""
+_RESERVATIONS: Final[dict[int, int]] = {}
+"""The ports that this process was given, each with the descriptor of a UDP socket of that number, which holds it."""
 
 
 def is_free(port: int) -> bool:
@@ -73,5 +73,6 @@ def _reserve(port: int) -> bool:
         if error.errno not in {errno.EADDRINUSE, errno.EACCES}:
             raise
         return False
-    _RESERVATIONS[port] = reservation
+    # Nobody closes it: the system does at the end of the process.
+    _RESERVATIONS[port] = reservation.detach()
     return True

@@ -285,8 +285,7 @@ _ASCEND_REGISTER: Final = re.compile(r"hami\.io/node-register-(?P<word>[\w.-]+)"
 _CHIP_AMOUNT: Final = re.compile(r"huawei\.com/Ascend[\w-]+-(?:memory|core)|iluvatar\.ai/[\w-]+\.(?:vMem|vCore)")
 """Amounts of vendors whose resources have the chip's name."""
 _CHIP_COUNT: Final = re.compile(
-    r"huawei\.com/(?P<ascend>Ascend(?!.*-(?:memory|core)$)[\w-]+)|iluvatar\.ai/(?P<iluvatar>[\w-]+)-vgpu"
-)
+    r"huawei\.com/(?P<ascend>Ascend(?!.*-(?:memory|core)$)[\w-]+)|iluvatar\.ai/(?P<iluvatar>[\w-]+)-vgpu")  # fmt: skip
 """Number of devices of such a vendor."""
 
 
@@ -308,12 +307,9 @@ def list_vendors(annotations: Iterable[str]) -> Vendors:
 
 
 def list_requested_vendors(resources: Iterable[str]) -> Vendors:
-    """List the vendors whose devices a pod with limits of these resources may request.
-
-    For readers without a device configuration and without the nodes.
-    """
+    """List the vendors whose devices a pod with limits of these resources may request, for readers without nodes."""
     chips = [match for name in sorted(resources) if (match := _CHIP_COUNT.fullmatch(name))]
-    built = [build_ascend(chip["ascend"]) if chip["ascend"] else build_iluvatar(chip["iluvatar"]) for chip in chips]
+    built = (build_ascend(chip["ascend"]) if chip["ascend"] else build_iluvatar(chip["iluvatar"]) for chip in chips)
     return (*_LISTED, *built)
 
 
