@@ -217,6 +217,9 @@ def _parse_json(line: str) -> PastedEvent | None:
         logged = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
+    # A container's runtime writes each line of its log into this field.
+    if isinstance(logged, dict) and isinstance(logged.get("log"), str) and logged["log"].startswith("{"):
+        return _parse_json(logged["log"])
     texts = list(_list_texts(logged))
     if claim := _find_node_claim(logged):
         return PastedEvent("FailedLaunch", texts[0], "karpenter", kind=_NODE_CLAIM, name=claim) if texts else None

@@ -56,11 +56,14 @@ $ kubectl get events -n bio -o json | jq -c '.items[] | {{name: .involvedObject.
 {json.dumps({"name": "fold-7c9", "reason": "FailedScheduling", "message": WORDS, "count": 12})}
 {json.dumps({"name": "fold-7c9", "reason": "NotTriggerScaleUp", "message": "pod didn't trigger scale-up: 1 max"})}
 """
+_EXPORTED = {"level": "warn", "reason": "FailedScheduling", "namespace": "bio", "name": "fold-5", "msg": WORDS}
+CONTAINER_LOG = json.dumps({"log": f"{json.dumps(_EXPORTED)}\n", "stream": "stderr"}) + "\n"
 
 
 @pytest.mark.parametrize(
     ("text", "pod"),
     [
+        (CONTAINER_LOG, "bio/fold-5"),
         (PREFECT, "default/fold-x7k2p-4lw8s"),
         (METAFLOW, "default/t-abc12-x9z8y"),
         (SKAFFOLD, "bio/fold-6f7c9d-x2k9z"),
@@ -72,6 +75,7 @@ $ kubectl get events -n bio -o json | jq -c '.items[] | {{name: .involvedObject.
         (RANCHER, "bio/fold-77d9-z2x9p"),
     ],
     ids=[
+        "an exporter's container log",
         "Prefect",
         "Metaflow",
         "Skaffold",
