@@ -36,6 +36,8 @@ def show_story(running: Stack, *, is_once: bool) -> None:
     story.wait_for_end(running, write, 0.0 if is_once else WAIT_SECONDS)
     for line in story.format_alert(running.reader):
         write(line)
+    for line in story.format_many(running):
+        write(line)
 
 
 def print_json(running: Stack) -> None:
@@ -104,9 +106,10 @@ def main(
     with ended_by_signals():
         shutil.rmtree(FOLDER, ignore_errors=True)
         complain("Starting Kafka, OpenSearch, the scheduler, the pipeline and the API ...")
-        # With a kubeconfig the API would look for the story's pods in the simulated API server, which has none of them.
         services = TOGETHER if check else SEPARATE_SERVICES
-        with stack(FOLDER, EXAMPLES / "cluster.yaml", services=services, has_certificate=check) as running:
+        with stack(
+            FOLDER, EXAMPLES / "cluster.yaml", services=services, has_certificate=check, api_reads_objects=True
+        ) as running:
             if check:
                 raise SystemExit(0 if compare_all(running) else 1)
             running.start("placements")
@@ -134,6 +137,7 @@ def _iterate_answers(running: Stack) -> Iterator[ScenarioAnswer]:
     yield from scenarios.compare_sources(running)
     yield from scenarios.compare_messages(running)
     yield scenarios.search(running)
+    yield from scenarios.answer_many(running)
 
 
 def _show_verdict(console: Console, answer: ScenarioAnswer) -> bool:

@@ -1,7 +1,8 @@
-"""Simulates the part of an API server that the readers and the writer of events use: pods and nodes once, events of
-schedulers as they come, and the events that schedulerlog writes."""
+"""Simulates the part of an API server that schedulerlog uses: objects once, events of schedulers as they come, and the
+events that schedulerlog writes."""
 
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -18,19 +19,30 @@ from dev.demo.cluster_file import ClusterFile
 from schemas.json_types import Json
 
 EVENTS: Final = "/apis/events.k8s.io/v1/events"
-KINDS: Final = {"/api/v1/pods": "Pod", "/api/v1/nodes": "Node"}
+KINDS: Final = {"/api/v1/pods": "Pod", "/api/v1/nodes": "Node", "/apis/batch/v1/jobs": "Job"}
+"""Kinds that this server has, by the path of all their objects."""
+GROUPS: Final = {
+    "groups": [
+        {"name": group, "preferredVersion": {"version": "v1"}, "versions": [{"version": "v1"}]}
+        for group in ("batch", "events.k8s.io")
+    ]
+}
+_NAMESPACED: Final = re.compile("/namespaces/([^/]+)(/[^/]+)")
+"""Namespace in a path, and the plural of the kind after it."""
+_NAME: Final = "metadata.name="
 POLL_SECONDS: Final = 0.2
 BOOKMARK_SECONDS: Final = 60.0
 """Seconds between bookmarks, as of the real server, whose readers take a longer silence for a broken watch."""
 
 
 class SimulatedApiServer:
-    """Lists the objects of the cluster file, and keeps the events that are written to it."""
+    """Lists the objects of the cluster file and those that come later, and keeps the events that are written to it."""
 
     def __init__(self, cluster: ClusterFile) -> None:
         self._cluster = cluster
         self._changed = threading.Condition()
         self._events: list[Json] = []
+        self._objects: dict[str, Json] = {}
         self.written: dict[str, Json] = {}
         """Events that schedulerlog has written, by their path; no reader of events gets them."""
         self.is_stopped = False
@@ -73,13 +85,34 @@ class SimulatedApiServer:
         """List the events of schedulerlog."""
         return {"items": list(self.written.values()), "metadata": {"resourceVersion": "1"}}
 
-    def list_objects(self, path: str) -> Json | None:
-        """List the objects at a path; None for a kind that this server does not have."""
-        if path == EVENTS:
+    def put_object(self, body: Json) -> None:
+        """Keep an object that is not in the cluster file, in place of an earlier one of its UID."""
+        self._objects[body["metadata"]["uid"]] = body
+
+    def read(self, path: str, field_selector: str = "") -> Json | None:
+        """Read the list or the object at a path; None where this server has neither.
+
+        A selector by name selects; others are not read, as if each object met them.
+        """
+        if path == "/apis":
+            return GROUPS
+        in_namespace = _NAMESPACED.search(path)
+        collection = _NAMESPACED.sub(r"\2", path)
+        if collection == EVENTS:
             return {"items": self._events, "metadata": {"resourceVersion": str(len(self._events))}}
-        if path not in KINDS:
+        collection, _, name = (collection, "", "") if collection in KINDS else collection.rpartition("/")
+        if collection not in KINDS:
             return None
-        items = [object_ for object_ in self._cluster.read_objects() if object_["kind"] == KINDS[path]]
+        items = [
+            object_
+            for object_ in [*self._cluster.read_objects(), *self._objects.values()]
+            if object_["kind"] == KINDS[collection]
+            and (not in_namespace or object_["metadata"]["namespace"] == in_namespace[1])
+        ]
+        if name := name or (field_selector.removeprefix(_NAME) if field_selector.startswith(_NAME) else ""):
+            items = [object_ for object_ in items if object_["metadata"]["name"] == name]
+        if path.endswith(f"/{name}"):
+            return items[0] if items else None
         return {"items": items, "metadata": {"resourceVersion": "1"}}
 
     def watch_events(self, path: str, version: int) -> Iterator[Json | None]:
@@ -120,7 +153,8 @@ def serving(server: SimulatedApiServer, kubeconfig: Path) -> Iterator[None]:
             if "labelSelector" in query:
                 self._answer(server.list_written(), 404)
                 return
-            if (listing := server.written.get(url.path) or server.list_objects(url.path)) is None:
+            selector = query.get("fieldSelector", [""])[0]
+            if (listing := server.written.get(url.path) or server.read(url.path, selector)) is None:
                 self._answer(None, 404)
                 return
             self._begin(200)

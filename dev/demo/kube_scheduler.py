@@ -1,17 +1,26 @@
-"""Simulates kube-scheduler: asks the extender to filter the nodes, then to bind the pod, and writes its events."""
+"""Simulates kube-scheduler: asks the extender to filter the nodes, then to bind the pod, and writes its events.
 
-from collections import Counter
+The scheduler service keeps what it writes into pods of a cluster file to itself. So the pod as an API server would have
+it comes from its answers and from its metrics of devices, which have HAMi's names.
+"""
+
+import json
+from collections import Counter, defaultdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
 import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
 from dev.demo.api_server import SimulatedApiServer
 
 Pod = dict[str, Any]
 SCHEDULER: Final = "hami-scheduler"
 """Scheduler name that the webhook writes into pods that name no scheduler and request devices."""
+MEMORY: Final = "hami_vgpu_memory_allocated_bytes"
+CORES: Final = "hami_vgpu_core_allocated_ratio"
 
 
 def read_pod(path: Path) -> Pod:
@@ -20,20 +29,23 @@ def read_pod(path: Path) -> Pod:
 
 
 class SimulatedKubeScheduler:
-    """Sends the requests that kube-scheduler sends to an extender at ``url``; ``events`` takes what it writes."""
+    """Sends the requests that kube-scheduler sends to an extender at ``url``; ``api_server`` takes pods and events."""
 
-    def __init__(self, url: str, events: SimulatedApiServer | None = None) -> None:
+    def __init__(self, url: str, api_server: SimulatedApiServer | None = None, hami_metrics_url: str = "") -> None:
         self._url = url
-        self._events = events
+        self._api_server = api_server
+        self._hami_metrics_url = hami_metrics_url
 
     def schedule_once(self, pod: Pod, nodes: list[str]) -> str | None:
         """Filter, then bind to the node that the extender chose: the node, or None if the pod was not bound."""
+        self._put(pod)
         node = self.filter(pod, nodes)
         if node is None:
             return None
         if error := self.bind(pod, node):
             self._write(pod, "FailedScheduling", f"running Bind plugin: {error}")
             return None
+        self._put(pod, node)
         name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         self._write(pod, "Scheduled", f"Successfully assigned {name} to {node}")
         return node
@@ -49,8 +61,37 @@ class SimulatedKubeScheduler:
         return None
 
     def _write(self, pod: Pod, reason: str, note: str) -> None:
-        if self._events:
-            self._events.write_event(pod, pod["spec"].get("schedulerName", SCHEDULER), reason, note)
+        if self._api_server:
+            self._api_server.write_event(pod, pod["spec"].get("schedulerName", SCHEDULER), reason, note)
+
+    def _put(self, pod: Pod, node: str = "") -> None:
+        """Put the pod into the API server: on its node, with its devices, or pending."""
+        if not self._api_server:
+            return
+        now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        body: Pod = json.loads(json.dumps(pod))
+        body["metadata"].setdefault("creationTimestamp", now)
+        body["status"] = {"phase": "Pending"}
+        if node:
+            body["spec"]["nodeName"], body["status"]["phase"] = node, "Running"
+            held = {"hami.io/vgpu-node": node, "hami.io/bind-phase": "success"}
+            held["hami.io/vgpu-devices-allocated"] = self._read_allocation(pod)
+            body["metadata"]["annotations"] = {**body["metadata"].get("annotations", {}), **held}
+        self._api_server.put_object(body)
+
+    def _read_allocation(self, pod: Pod) -> str:
+        """Read the devices that the pod holds, in the form of HAMi's annotation."""
+        amounts: dict[str, dict[tuple[int, str], int]] = {MEMORY: {}, CORES: {}}
+        key = (pod["metadata"]["namespace"], pod["metadata"]["name"])
+        for family in text_string_to_metric_families(httpx.get(self._hami_metrics_url, timeout=30).text):
+            for sample in family.samples if family.name in amounts else ():
+                labels = sample.labels
+                if (labels["namespace"], labels["pod"]) == key:
+                    amounts[family.name][int(labels["container_index"]), labels["device_uuid"]] = int(sample.value)
+        rows: dict[int, str] = defaultdict(str)
+        for (container, uuid), memory in amounts[MEMORY].items():
+            rows[container] += f"{uuid},NVIDIA,{memory // 2**20},{amounts[CORES][container, uuid]}:"
+        return "".join(f"{rows[container]};" for container in range(len(pod["spec"]["containers"])))
 
     def bind(self, pod: Pod, node: str) -> str:
         """Bind the pod and return the error of the bind; empty if it succeeded."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dev.demo.kube_scheduler import read_pod
+from dev.demo.many import DRAINED_NODE, JOB, plan_drain, try_job
 from dev.demo.reader import Reader, build_schedulerlog_path, until
 from dev.demo.stack import Stack
 
@@ -110,6 +111,18 @@ def _retry_until_placed(stack: Stack) -> Iterator[ScenarioAnswer]:
     outline = [{"status": "succeeded", "attempts": 1}, {"status": "failed", "attempts": 3}]
     history = until(lambda: _list_episodes(stack.reader, "llm/finetune"), outline)
     yield ScenarioAnswer("Its history shows both, latest first", "llm/finetune", history, outline)
+
+
+def answer_many(stack: Stack) -> Iterator[ScenarioAnswer]:
+    """Answer for a Job of three pods, and plan the drain of a node."""
+    job = try_job(stack)
+    actual = {key: job[key] for key in ("state", "wanted", "placed", "waiting")}
+    actual["obstacles"] = [group["obstacle"]["code"] for group in job["groups"] if group["obstacle"]]
+    wanted = {"state": "waiting", "wanted": 3, "placed": 2, "waiting": 1, "obstacles": ["CardInsufficientCore"]}
+    yield ScenarioAnswer("Two pods of the Job are placed, the third waits for compute", f"vision/{JOB}", actual, wanted)
+    moves = {f"{pod['namespace']}/{pod['name']}": pod["node"] for pod in plan_drain(stack.reader)["pods"]}
+    goals = {"llm/chat-1": "node3", "llm/rerank-0": "node1", "default/notebook-3": "node6"}
+    yield ScenarioAnswer(f"The drain of {DRAINED_NODE} has a node for each pod", DRAINED_NODE, moves, goals)
 
 
 def _list_episodes(reader: Reader, pod: str) -> list[Any]:

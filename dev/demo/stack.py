@@ -23,6 +23,8 @@ CreateProcesses: TypeAlias = Callable[[Path, dict[str, str]], Processes]
 """``Processes``, or another way to start them, from the folder of their logs and their environment."""
 OPTIONAL_SERVICES = ("placements", "alerts", "events", "kube-events")
 """They have ports, but are started only on demand."""
+OTHER_PORTS = ("api", "hami-metrics")
+"""Ports of services that have more than one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class Stack:
     api_server: SimulatedApiServer
     authority: Path | None = None
     """The authority of the API's certificate; without one it speaks plain HTTP."""
+    api_reads_objects: bool = False
+    """True if the API as a process of its own reads the simulated API server; as a part of ``all`` it always does."""
 
     @property
     def kubeconfig(self) -> Path:
@@ -49,7 +53,9 @@ class Stack:
 
     @property
     def kube_scheduler(self) -> SimulatedKubeScheduler:
-        return SimulatedKubeScheduler(self.build_url("scheduler"), self.api_server)
+        return SimulatedKubeScheduler(
+            self.build_url("scheduler"), self.api_server, self.build_url("hami-metrics") + "/metrics"
+        )
 
     @property
     def reader(self) -> Reader:
@@ -91,11 +97,13 @@ def _build_command(stack: Stack, service: str) -> list[str]:
             port,
             "--spool",
             spool,
+            "--metrics-bind-address",
+            f"127.0.0.1:{stack.ports['hami-metrics']}",
             "--insecure-http",
         ],
         "worker": ["pipeline", "worker", "--metrics-address", port],
         "index": ["pipeline", "index", "--metrics-address", port],
-        "api": ["api", "serve", "--listen", port],
+        "api": ["api", "serve", "--listen", port, *(["--kubeconfig", kubeconfig] if stack.api_reads_objects else [])],
         "kube-events": ["ingest", "kube-events", "--kubeconfig", kubeconfig, "--metrics-address", port],
         "placements": ["pipeline", "placements", "--metrics-address", port],
         "alerts": ["pipeline", "alerts", "--metrics-address", port],
@@ -126,22 +134,24 @@ def stack(
     *,
     services: Sequence[str] = SEPARATE_SERVICES,
     has_certificate: bool = False,
+    api_reads_objects: bool = False,
     **environment: str,
 ) -> Iterator[Stack]:
     """Start everything and wait until it is ready; all of it ends with this context.
 
     ``folder`` gets data, logs and the working copy of the cluster file; ``environment`` adds settings to the services.
-    ``has_certificate``: the API gets one, by an authority of its own. ``servers``: empty ones in place of new ones.
+    ``api_reads_objects``: see ``Stack``. ``has_certificate``: the API gets one, by an authority of its own.
+    ``servers``: empty ones in place of new ones.
     """
     cluster = ClusterFile(cluster_source, folder / "cluster.yaml")
     api_server = SimulatedApiServer(cluster)
     with provisioned(folder, servers, create_processes, **environment) as (backends, processes):
-        ports = find_free_ports(*{*services, "api", *OPTIONAL_SERVICES})
+        ports = find_free_ports(*{*services, *OTHER_PORTS, *OPTIONAL_SERVICES})
         authority = folder / "tls" / "ca.crt" if has_certificate else None
         if authority:
             names = ("--name", "localhost", "--name", "127.0.0.1")
             processes.run("certificate", "api", "certificate", "--folder", str(authority.parent), *names)
-        running = Stack(folder, cluster, backends, processes, ports, api_server, authority)
+        running = Stack(folder, cluster, backends, processes, ports, api_server, authority, api_reads_objects)
         with serving(api_server, running.kubeconfig):
             for service in services:
                 running.start(service)

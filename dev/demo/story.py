@@ -12,6 +12,7 @@ from typing import Final
 
 from dev.demo.drawing import draw_cluster
 from dev.demo.kube_scheduler import Pod, read_pod
+from dev.demo.many import DRAINED_NODE, JOB, plan_drain, try_job
 from dev.demo.reader import Reader, build_pod_path, until
 from dev.demo.scenarios import ALL_NODES, EXAMPLES
 from dev.demo.stack import Stack
@@ -168,6 +169,19 @@ def format_alert(reader: Reader) -> Iterator[str]:
         yield ""
         yield f"{len(firing)} alerts fire; one of them:" if len(firing) > 1 else "An alert fires:"
         yield from _fold(firing[0]["severity"], firing[0]["summary"])
+
+
+def format_many(running: Stack) -> Iterator[str]:
+    """Format the answer about a Job of several pods, and the plan of a drain."""
+    api = running.build_url("api")
+    yield ""
+    yield f"vision/{JOB}, a Job of three pods, requests four T4s for each."
+    yield from _fold("answer", str(try_job(running)["sentence"]["en"]))
+    yield f"Open  {api}/ui/workloads/vision/job/{JOB}"
+    yield ""
+    yield f"A drain of {DRAINED_NODE}, planned and not carried out:"
+    yield from _fold("plan", str(plan_drain(running.reader)["sentence"]["en"]))
+    yield f"Open  {api}/ui/nodes/{DRAINED_NODE}/drain"
 
 
 def _list_firing(reader: Reader) -> list[Json]:

@@ -14,12 +14,13 @@ from dev.demo.stack import Stack
 from tests.support.reused_backends import shared_stack
 
 COMMAND: Final = "$ make demo\n"
-_HOLD: Final = re.compile(r",\s+for\s+\d+\s+s\s+when\s+the\s+bind\s+was\s+tried")
+_HOLD: Final = re.compile(r",\s+for\s+\d+\s+s\s+when\s+the\s+bind\s+was\s+tried|,\s+since\s+[\d:]+\s+UTC")
 
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with shared_stack(tmp_path_factory.mktemp("stack"), EXAMPLES / "cluster.yaml") as running:
+    folder = tmp_path_factory.mktemp("stack")
+    with shared_stack(folder, EXAMPLES / "cluster.yaml", api_reads_objects=True) as running:
         yield running
 
 
@@ -40,6 +41,9 @@ def test_the_readme_shows_what_the_demo_prints(running: Stack) -> None:
     assert placed.diagnosis["state"] == "placed"
     assert "llm/pretrain has ended." in waiting[-3]
     assert waiting[-1] == "  placed   The pod is on node node10."
+    many = " ".join(" ".join(story.format_many(running)).split())
+    assert "answer 1 of 3 pods wait: " in many
+    assert "plan A drain of node2 moves 3 pods, and a node takes each of them now." in many
 
 
 def _without_hold(text: str) -> str:
