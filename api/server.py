@@ -16,11 +16,11 @@ from api.http.json_protocol import JsonProtocol
 from api.http.sealing import POSITION_SEAL, SEAL
 from api.settings import CERTIFICATE_VARIABLES, Settings
 from runtime.errors import FixedCredentialsError, SettingError
-from runtime.fixed_credentials import end_when_refused
 from runtime.http.server_tls import BrokenPairError, CertificatePair, Certificates
 from runtime.http.tls_listener import PatientServer, allow_all_descriptors
 from runtime.kubernetes.credentials import choose_loader
 from runtime.kubernetes.errors import KubeConfigError
+from runtime.refused_credentials import end_when_refused
 from runtime.settings.addresses import HostPort
 from runtime.settings.variables import derive_variable
 from runtime.signals import end, run_until_cancelled

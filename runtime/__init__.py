@@ -10,7 +10,7 @@
 ``opensearch``         OpenSearch; the only package that makes clients of it
 ``kubernetes``         Kubernetes' API server: requests, list and watch, leader election
 ``errors``             errors that end a command with one line
-``fixed_credentials``  credentials of which a process knows only the value that they had at its start
+``refused_credentials``  credentials that a store refuses, also those that a process reads only at its start
 ``supervision``        parts of one process: one that fails starts again, the others continue
 ``signals``            work until SIGTERM or SIGINT
 ``backoff``            pauses between tries, limits of requests, and waiting for a store that is down

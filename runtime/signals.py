@@ -5,7 +5,7 @@ import signal
 from collections.abc import Callable, Collection, Coroutine
 from typing import Any, Final
 
-from runtime.fixed_credentials import end_when_refused
+from runtime.refused_credentials import end_when_refused
 
 CANCEL_AGAIN_SECONDS: Final = 20.0
 """Pause before another cancellation: longer than any part takes to end, and within the 30 seconds of Kubernetes."""

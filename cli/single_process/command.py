@@ -19,9 +19,9 @@ from ingest.errors import KafkaUnavailableError, MistakeError
 from pipeline.alerts.rules import DEFAULTS, RuleError, load
 from runtime.cli.cli import create_duration_option, fail, one_line_for
 from runtime.errors import NotProvisionedError, SettingError, UnreachableError
-from runtime.fixed_credentials import end_when_refused
 from runtime.kubernetes.credentials import is_configured
 from runtime.kubernetes.errors import KubeApiError, KubeConfigError
+from runtime.refused_credentials import end_when_refused
 from runtime.settings.flags import with_settings
 from runtime.signals import create_stop_event, run_until_first_ends
 from runtime.supervision import CrashLoopError, RestartPolicy, Supervisor

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from ingest.errors import KafkaUnavailableError
 from runtime.errors import NotProvisionedError
-from runtime.fixed_credentials import end_when_refused
 from runtime.kafka.errors import KafkaError, explain_kafka_error
 from runtime.kafka.lease import Lease, lease
+from runtime.refused_credentials import end_when_refused
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.signals import run_until_first_ends
 

@@ -15,14 +15,12 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.conn import AIOKafkaConnection, OAuthAuthenticator
 from aiokafka.errors import KafkaConnectionError, KafkaError, SaslAuthenticationFailed, UnsupportedSaslMechanismError
 
-from runtime.fixed_credentials import note_acceptance, note_refusal
+from runtime.refused_credentials import RECENT_SECONDS, note_acceptance, note_refusal
 from runtime.settings.variables import derive_variable
 
 _NAME_MISMATCHES: Final = (62, 64)
 """OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH."""
 _HUNG_UP: Final = (ssl.SSLError, KafkaConnectionError, ConnectionResetError, ConnectionAbortedError)
-REFUSED_SECONDS: Final = 60.0
-"""Age from which a refusal explains no failure any more. Clients that are refused connect again every few seconds."""
 _bootstrap: Final = AIOKafkaClient.bootstrap
 
 
@@ -68,11 +66,12 @@ class ExplainedConnection(AIOKafkaConnection):  # type: ignore[misc]
                 raise
             refused = RefusedError(f"{self.host}:{self.port}: {_describe_refusal(error, self._sasl_mechanism)}", remedy)
             if isinstance(error, SaslAuthenticationFailed) and self._has_fixed_password():
-                note_refusal(derive_variable("kafka_password"), refused.cause)
+                note_refusal(derive_variable("kafka_password"), refused.cause, is_fixed=True)
             # A broker that is just ending hangs up too.
             self._note_refusal(refused, is_certain=not isinstance(error, _HUNG_UP) or bool(_read_alert(error)))
             raise refused from error
         _latest.pop((self.host, self.port), None)
+        note_acceptance(f"{self.host}:{self.port}")
         if self._has_fixed_password():
             note_acceptance(derive_variable("kafka_password"))
         return reader
@@ -84,6 +83,7 @@ class ExplainedConnection(AIOKafkaConnection):  # type: ignore[misc]
         _refusals.get([]).append(refused)
         if is_certain:
             _latest[self.host, self.port] = (time.monotonic(), refused)
+            note_refusal(f"{self.host}:{self.port}", refused.cause)
 
     def authenticator_oauth(self) -> Any:
         return TokenAuthenticator(sasl_oauth_token_provider=self._sasl_oauth_token_provider)
@@ -121,7 +121,7 @@ def find_recent_refusal() -> RefusedError | None:
 
     Clients whose connections end later see only that a broker is not ready: aiokafka logs the refusal and drops it.
     """
-    since = time.monotonic() - REFUSED_SECONDS
+    since = time.monotonic() - RECENT_SECONDS
     refusals = [(moment, refused) for moment, refused in _latest.values() if moment > since]
     return max(refusals, key=lambda entry: entry[0])[1] if refusals else None
 

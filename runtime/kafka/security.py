@@ -15,8 +15,8 @@ from pydantic import SecretStr
 
 # Both modules change every client: it explains failed connections, and bounds unpacked records.
 import runtime.kafka.unpacking  # noqa: F401
-from runtime.fixed_credentials import note_acceptance, note_refusal
 from runtime.kafka.refusals import FixedPassword, RefusedError
+from runtime.refused_credentials import note_acceptance, note_refusal
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.settings.secret_files import FileSecret, read_version, reveal_secret
 from runtime.settings.variables import derive_variable
@@ -157,7 +157,7 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
             who, words = derive_variable("kafka_oauth_client_id"), f"HTTP {response.status} without a token {cause}"
             words = f"{self._url}: {words}".rstrip()
             if response.status in _NO_CLIENT and isinstance(self._client_secret, FixedPassword):
-                note_refusal(derive_variable("kafka_oauth_client_secret"), words)
+                note_refusal(derive_variable("kafka_oauth_client_secret"), words, is_fixed=True)
             raise CredentialsError(f"{words}. {who} and its secret have to be those of a client that the server knows")
         note_acceptance(derive_variable("kafka_oauth_client_secret"))
         return answer

@@ -10,8 +10,8 @@ from opensearchpy.serializer import JSONSerializer
 
 from runtime.cli.installation import write_install_command
 from runtime.errors import SettingError
-from runtime.fixed_credentials import note_acceptance, note_refusal
 from runtime.opensearch.identity import RenewedIdentity
+from runtime.refused_credentials import note_acceptance, note_refusal
 from runtime.settings.opensearch_connection import OpenSearchConnection
 from runtime.settings.secret_files import FileSecret
 from runtime.settings.variables import derive_variable
@@ -38,15 +38,19 @@ class OrjsonSerializer(JSONSerializer):  # type: ignore[misc]
             raise SerializationError(data, error) from None
 
 
-class ConnectionWithFixedPassword(AsyncHttpConnection):  # type: ignore[misc]
-    """Connection with a password from a variable; it notes whether OpenSearch accepts it."""
+class NotingConnection(AsyncHttpConnection):  # type: ignore[misc]
+    """Connection that notes whether OpenSearch accepts who we are."""
+
+    is_fixed = False
+    """The password comes from a variable."""
 
     async def perform_request(self, *args: Any, **options: Any) -> Any:
         variable = derive_variable("opensearch_password")
         try:
             answer = await super().perform_request(*args, **options)
         except AuthenticationException:
-            note_refusal(variable, f"{self.host}: HTTP 401: OpenSearch refuses user or password")
+            cause = f"{self.host}: HTTP 401: OpenSearch refuses user or password"
+            note_refusal(variable, cause, is_fixed=self.is_fixed)
             raise
         except TransportError as error:
             # Every other status is for somebody whom it knows; a connection that fails has none.
@@ -55,6 +59,12 @@ class ConnectionWithFixedPassword(AsyncHttpConnection):  # type: ignore[misc]
             raise
         note_acceptance(variable)
         return answer
+
+
+class ConnectionWithFixedPassword(NotingConnection):
+    """Connection with a password from a variable."""
+
+    is_fixed = True
 
 
 def create_client(connection: OpenSearchConnection, *, max_connections: int = 4) -> AsyncOpenSearch:
@@ -89,7 +99,7 @@ def _build_identity_arguments(connection: OpenSearchConnection) -> dict[str, Any
         identity = RenewedIdentity(connection, context)
     is_fixed = connection.opensearch_password and not isinstance(connection.opensearch_password, FileSecret)
     # The client's default class of connections asks for no headers.
-    kind = ConnectionWithFixedPassword if is_fixed else AsyncHttpConnection
+    kind = ConnectionWithFixedPassword if is_fixed else NotingConnection
     arguments = {"http_auth": identity, "connection_class": kind}
     return arguments | ({"ssl_context": context} if context else {})
 

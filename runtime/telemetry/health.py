@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from prometheus_client import CollectorRegistry
 
 from runtime.errors import SettingError
+from runtime.refused_credentials import describe_refusal
 from runtime.settings.addresses import LOOPBACK, MISDIRECTED, OTHER_NAME_REFUSAL, HostPort, is_own
 from runtime.telemetry.exposition import MoreText, encode_metrics, with_process
 
@@ -67,7 +68,8 @@ def serving(
     """Address on which this context answers, with the port that port 0 took; without an address it answers nothing.
 
     ``/metrics`` has the metrics of ``registry``, of ``more`` and of the process. ``describe_ready`` is the answer of
-    ``/readyz`` when nothing is wrong; ``/readyz/NAME`` answers by a check of ``parts``.
+    ``/readyz`` when nothing is wrong; ``/readyz/NAME`` answers by a check of ``parts``, and ``/readyz/credentials`` by
+    whether a store refuses who the process is.
 
     Raises ``SettingError`` if the process can't listen on the address.
     """
@@ -173,6 +175,8 @@ def _create_handler(address: HostPort, scrape: _Scrape, checks: _Checks) -> type
                 self._report(checks.alive(), "ok")
             elif path == "/readyz":
                 self._report(checks.ready(), checks.describe_ready())
+            elif path == "/readyz/credentials":
+                self._report(describe_refusal(), "ok")
             elif part := checks.parts.get(path.removeprefix("/readyz/")):
                 self._report(part(), "ok")
             else:

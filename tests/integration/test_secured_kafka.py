@@ -17,7 +17,7 @@ from dev.embedded.control_plane.credentials import build_kubeconfig as nowhere
 from pipeline.admin.dead_letters import replay
 from pipeline.alerts import process as alerts
 from pipeline.dead_letter import to_dead_letter
-from runtime import fixed_credentials
+from runtime import refused_credentials
 from runtime.errors import FixedCredentialsError, UnreachableError
 from runtime.kafka.errors import explain_kafka_error
 from runtime.kafka.inspection import read_committed_offsets, read_end_offsets
@@ -224,8 +224,10 @@ def test_a_replaced_password_is_used_without_a_restart(kafka: SecuredKafka, runn
         password_file.write_text("battery-staple")
         eventually(lambda: "the credentials for Kafka have changed" in log.read_text(), log.read_text)
         eventually(lambda: REFUSED in running.read_readiness("worker"), log.read_text)
+        eventually(lambda: REFUSED in running.read_readiness("worker", "/credentials"), log.read_text)
         kafka.change_password(user, "battery-staple")
         eventually(lambda: running.read_readiness("worker") == "ok", log.read_text)
+        eventually(lambda: running.read_readiness("worker", "/credentials") == "ok", log.read_text)
         pass_filter("after")
     finally:
         kafka.change_password(user, PASSWORD)
@@ -235,10 +237,10 @@ def test_a_replaced_password_is_used_without_a_restart(kafka: SecuredKafka, runn
 async def test_a_process_whose_password_came_from_a_variable_ends_where_it_is_refused(
     kafka: SecuredKafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fixed_credentials, "LIMIT_SECONDS", 2.0)
+    monkeypatch.setattr(refused_credentials, "LIMIT_SECONDS", 2.0)
     # Other tests of this process have stores of their own.
-    monkeypatch.setattr(fixed_credentials, "_refused_since", {})
-    monkeypatch.setattr(fixed_credentials, "_lasting", {})
+    monkeypatch.setattr(refused_credentials, "_refused_since", {})
+    monkeypatch.setattr(refused_credentials, "_lasting", {})
     settings = kafka.use_scram("schedulerlog-worker")
     del settings["SCHEDULERLOG_KAFKA_PASSWORD_FILE"]
     for name, value in {**settings, "SCHEDULERLOG_KAFKA_PASSWORD": "of-yesterday"}.items():

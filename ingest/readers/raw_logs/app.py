@@ -20,10 +20,10 @@ from ingest.reading.kafka import KafkaSink
 from ingest.reading.metrics import Metrics
 from ingest.reading.trusted_containers import TrustedContainers
 from runtime.files.scratch import scratch_folder
-from runtime.fixed_credentials import end_when_refused
 from runtime.kafka.faust_connection import build_faust_arguments
 from runtime.kafka.record import Record
 from runtime.kafka.security import wait_until_changed
+from runtime.refused_credentials import end_when_refused
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.signals import run_until_first_ends
 from schemas.topics import RAW_LOGS

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
+import httpx
 import pytest
 from opensearchpy.exceptions import AuthorizationException
 
@@ -19,7 +20,7 @@ from pipeline.admin.provision import provision
 from pipeline.admin.roles import make_roles
 from pipeline.index.process import run as run_index
 from pipeline.settings import IndexSettings, ProvisionSettings
-from runtime import fixed_credentials
+from runtime import refused_credentials
 from runtime.errors import FixedCredentialsError, UnreachableError
 from runtime.http.certificate_authority import Authority
 from runtime.opensearch.client import create_client
@@ -133,8 +134,13 @@ def test_a_replaced_password_is_used_without_a_restart(
             filling.publish(an_attempt("rotated/meanwhile", chosen="node1", bound=True, devices=["GPU-0"]))
             log = processes.log("index")
             eventually(lambda: "401" in log.read_text(), log.read_text)
+            # As the probe of its pod asks: the rollout of a wrong password stops.
+            credentials = f"http://127.0.0.1:{port}/readyz/credentials"
+            refused = httpx.get(credentials, timeout=30)
+            assert (refused.status_code, "HTTP 401: OpenSearch refuses user" in refused.text) == (503, True)
             Path(variables["SCHEDULERLOG_OPENSEARCH_PASSWORD_FILE"]).write_text("another-Horse-8-x")
             assert until(count, lambda number: number == 2)
+            assert httpx.get(credentials, timeout=30).text == "ok\n"
         finally:
             assert_all_succeeded([node.administrator.put(f"{USERS}/{WRITER}", json={"password": PASSWORD})])
 
@@ -142,10 +148,10 @@ def test_a_replaced_password_is_used_without_a_restart(
 async def test_a_process_whose_password_came_from_a_variable_ends_where_it_is_refused(
     node: SecuredOpenSearch, kafka: embedded.Backends, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fixed_credentials, "LIMIT_SECONDS", 2.0)
+    monkeypatch.setattr(refused_credentials, "LIMIT_SECONDS", 2.0)
     # Other tests of this process have stores of their own.
-    monkeypatch.setattr(fixed_credentials, "_refused_since", {})
-    monkeypatch.setattr(fixed_credentials, "_lasting", {})
+    monkeypatch.setattr(refused_credentials, "_refused_since", {})
+    monkeypatch.setattr(refused_credentials, "_lasting", {})
     connection = connect_by_password(node, WRITER, "of-yesterday-Horse-9")
     settings = build_settings(IndexSettings, connection, kafka_bootstrap_servers=kafka.bootstrap_servers)
     with pytest.raises(FixedCredentialsError, match=r"HTTP 401.*SCHEDULERLOG_OPENSEARCH_PASSWORD is read only"):

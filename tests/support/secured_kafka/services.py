@@ -42,9 +42,9 @@ class Services:
     ports: dict[str, str] = field(default_factory=dict)
     """Ports of the metrics of processes of the pipeline."""
 
-    def read_readiness(self, name: str) -> str:
-        """Read the readiness of a process of the pipeline, in its own words."""
-        return httpx.get(f"http://127.0.0.1:{self.ports[name]}/readyz", timeout=30).text.strip()
+    def read_readiness(self, name: str, part: str = "") -> str:
+        """Read the readiness of a process of the pipeline, or a part of it, in its own words."""
+        return httpx.get(f"http://127.0.0.1:{self.ports[name]}/readyz{part}", timeout=30).text.strip()
 
     def get_settings(self, name: str) -> Settings:
         return self.ways[name](f"schedulerlog-{name}")

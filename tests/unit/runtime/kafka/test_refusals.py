@@ -79,7 +79,7 @@ async def test_a_refusal_of_long_ago_explains_nothing(broker: Broker, monkeypatc
     broker.error = WRONG_PASSWORD
     with pytest.raises(RefusedError):
         await open_connection()
-    monkeypatch.setattr(refusals, "REFUSED_SECONDS", 0.0)
+    monkeypatch.setattr(refusals, "RECENT_SECONDS", 0.0)
     assert "invalid" not in explain_kafka_error(NodeNotReadyError())
 
 

@@ -11,13 +11,13 @@ import typer
 from aiohttp import web
 from aiokafka.errors import SaslAuthenticationFailed
 
-from runtime import fixed_credentials
+from runtime import refused_credentials
 from runtime.cli.cli import one_line_for
 from runtime.errors import FixedCredentialsError, SettingError
-from runtime.fixed_credentials import note_acceptance, note_refusal
 from runtime.kafka.refusals import ExplainedConnection, RefusedError
 from runtime.kafka.security import reveal_sasl_password
 from runtime.opensearch.client import create_client
+from runtime.refused_credentials import describe_refusal, note_acceptance, note_refusal
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.settings.opensearch_connection import OpenSearchConnection
 from runtime.settings.secret_files import FileSecret
@@ -31,15 +31,15 @@ Pass = Callable[[float], None]
 def pass_seconds(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pass]:
     """Function that moves the clock on."""
     now = [1000.0]
-    monkeypatch.setattr(fixed_credentials, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(fixed_credentials, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(refused_credentials, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(refused_credentials, "_LOOK_SECONDS", 0.01)
 
     def move(seconds: float) -> None:
         now[0] += seconds
 
     yield move
-    for variable in ("KAFKA_PASSWORD", "OPENSEARCH_PASSWORD"):
-        note_acceptance(f"SCHEDULERLOG_{variable}")
+    for credential in (VARIABLE, "SCHEDULERLOG_OPENSEARCH_PASSWORD", "kafka:9093"):
+        note_acceptance(credential)
 
 
 async def wait_forever() -> None:
@@ -48,7 +48,7 @@ async def wait_forever() -> None:
 
 async def has_ended() -> bool:
     try:
-        await run_until_first_ends(fixed_credentials.end_when_refused(), _wait_briefly())
+        await run_until_first_ends(refused_credentials.end_when_refused(), _wait_briefly())
     except FixedCredentialsError:
         return True
     return False
@@ -59,23 +59,35 @@ async def _wait_briefly() -> None:
 
 
 async def test_a_process_ends_when_its_password_was_refused_for_three_minutes(pass_seconds: Pass) -> None:
-    note_refusal(VARIABLE, "kafka:9093: invalid credentials")
+    note_refusal(VARIABLE, "kafka:9093: invalid credentials", is_fixed=True)
     pass_seconds(179)
-    note_refusal(VARIABLE, "kafka:9093: invalid credentials")
+    note_refusal(VARIABLE, "kafka:9093: invalid credentials", is_fixed=True)
     assert not await has_ended()
     pass_seconds(1)
-    note_refusal(VARIABLE, "kafka:9093: invalid credentials")
+    note_refusal(VARIABLE, "kafka:9093: invalid credentials", is_fixed=True)
     with pytest.raises(FixedCredentialsError, match=r"^kafka:9093: invalid .* 3 minutes, .*KAFKA_PASSWORD"):
         await run_until_stopped(wait_forever())
 
 
+def test_a_refusal_is_described_until_it_is_old_or_the_credential_accepted(pass_seconds: Pass) -> None:
+    assert describe_refusal() == ""
+    note_refusal("kafka:9093", "kafka:9093: it refuses our certificate")
+    pass_seconds(10)
+    note_refusal(VARIABLE, "kafka:9094: invalid credentials")
+    assert describe_refusal() == "kafka:9094: invalid credentials"
+    note_acceptance(VARIABLE)
+    assert describe_refusal() == "kafka:9093: it refuses our certificate"
+    pass_seconds(50)
+    assert describe_refusal() == ""
+
+
 async def test_success_in_between_begins_the_time_again(pass_seconds: Pass) -> None:
-    note_refusal(VARIABLE, "refused")
+    note_refusal(VARIABLE, "refused", is_fixed=True)
     pass_seconds(170)
     note_acceptance(VARIABLE)
-    note_refusal(VARIABLE, "refused")
+    note_refusal(VARIABLE, "refused", is_fixed=True)
     pass_seconds(170)
-    note_refusal(VARIABLE, "refused")
+    note_refusal(VARIABLE, "refused", is_fixed=True)
     assert not await has_ended()
 
 
@@ -116,9 +128,13 @@ async def test_a_broker_that_refuses_a_password_of_a_file_is_waited_for(
             await connection.connect()
         pass_seconds(200)
     assert await has_ended() == (not is_file)
+    with pytest.raises(RefusedError):
+        await connection.connect()
+    assert "invalid credentials" in describe_refusal()
     is_accepted = True
     await connection.connect()
     assert not await has_ended()
+    assert describe_refusal() == ""
 
 
 @pytest.mark.parametrize(("is_file", "status", "ends"), [(False, 401, True), (True, 401, False), (False, 403, False)])
