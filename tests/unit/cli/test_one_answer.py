@@ -282,6 +282,8 @@ def test_every_surface_shows_the_same(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = CASES[name]
+    # Workers of pytest-xdist have 80 columns, at which a sentence is broken.
+    monkeypatch.setenv("COLUMNS", "10000")
     for module in CLOCKS:
         monkeypatch.setattr(module, "datetime", CLOCK)
     surfaces: dict[str, Any] = {}
