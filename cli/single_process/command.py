@@ -12,7 +12,7 @@ import typer
 from prometheus_client import disable_created_metrics
 
 from api.server import ListenError, check_cluster, describe_address, listen
-from cli.single_process.messenger import read_named_targets
+from cli.single_process.messenger import has_targets_file
 from cli.single_process.parts import NAMES, OUR_SCHEDULER, Choice, build_parts
 from cli.single_process.settings import SingleProcessSettings
 from ingest.errors import KafkaUnavailableError, MistakeError
@@ -73,7 +73,6 @@ def run_all(
         tracing(settings, "all") as spans,
     ):
         has_api, has_cluster = settings.api_enabled and "api" not in excluded, is_configured(settings.kubeconfig)
-        has_notify = "notify" not in excluded
         choice = Choice(
             tuple(load(rules)),
             listen(settings.api_listen) if has_api else None,
@@ -83,7 +82,8 @@ def run_all(
             hami_log=hami_log,
             kai_log=kai_log,
             events_of=tuple(events_of or (OUR_SCHEDULER,)),
-            targets=read_named_targets(settings, has_api=has_api, has_cluster=has_cluster) if has_notify else {},
+            has_targets_file="notify" not in excluded
+            and has_targets_file(settings, has_api=has_api, has_cluster=has_cluster),
         )
         asyncio.run(_run(settings, choice, wait if provision else None))
     # A consumer thread that still waits for a broker must not keep a process that has ended.

@@ -2,10 +2,10 @@
 
 import logging
 import socket
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cli.single_process.messenger import send_messages
 from cli.single_process.readers import follow_hami_log, follow_kai_log, read_cluster
@@ -16,9 +16,6 @@ from runtime.settings.names import ALERTS_GROUP
 from runtime.supervision import ProcessPart
 from runtime.telemetry.health import ServeHealth
 from runtime.telemetry.spans import Tracing
-
-if TYPE_CHECKING:
-    from pipeline.notify.targets import Target
 
 logger = logging.getLogger(__name__)
 
@@ -48,8 +45,8 @@ class Choice:
     kai_log: str | None = None
     events_of: Collection[str] = (OUR_SCHEDULER,)
     """Schedulers whose decisions become events of their pods; others write events of their own."""
-    targets: Mapping[str, "Target"] = field(default_factory=dict)
-    """Targets of messages by name; empty: none are sent."""
+    has_targets_file: bool = False
+    """False: no messages are sent."""
 
 
 NAMES: Final = (
@@ -76,8 +73,8 @@ def build_parts(settings: SingleProcessSettings, choice: Choice) -> list[Process
         parts.append(ProcessPart("kai-log", partial(follow_kai_log, settings, choice.kai_log), _READING))
     if choice.listening:
         parts.append(ProcessPart("api", partial(_answer, settings, choice.listening, choice.tracing), _ANSWERING))
-    if choice.listening and choice.targets:
-        sending = partial(send_messages, settings, choice.listening, choice.targets)
+    if choice.listening and choice.has_targets_file:
+        sending = partial(send_messages, settings, choice.listening)
         parts.append(ProcessPart("notify", sending, _STORING))
     return [part for part in parts if part.name not in choice.excluded]
 

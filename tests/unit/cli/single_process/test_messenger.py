@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
-from cli.single_process.messenger import reach_own_api, read_named_targets
+from cli.single_process import messenger
+from cli.single_process.messenger import has_targets_file, reach_own_api, read_policy, send_messages
 from cli.single_process.settings import SingleProcessSettings
 from runtime.errors import SettingError
 from runtime.settings.settings import read
+from runtime.telemetry.parts_health import PartsHealth
 from tests.support.certificates import Authority
+from tests.support.harness.watching import wait_until
 
 TARGETS = "bus: {kind: cloudevents, url: 'http://127.0.0.1:1'}"
 
@@ -22,8 +25,8 @@ def create_settings(**values: Any) -> SingleProcessSettings:
     return read(SingleProcessSettings, **stores, **values)
 
 
-def read_targets(settings: SingleProcessSettings, *, has_api: bool = True, has_cluster: bool = True) -> list[str]:
-    return list(read_named_targets(settings, has_api=has_api, has_cluster=has_cluster))
+def is_asked(settings: SingleProcessSettings, *, has_api: bool = True, has_cluster: bool = True) -> bool:
+    return has_targets_file(settings, has_api=has_api, has_cluster=has_cluster)
 
 
 @pytest.fixture
@@ -34,10 +37,10 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_it_runs_only_where_a_file_names_targets(file: Path) -> None:
-    assert read_targets(create_settings()) == []
+    assert not is_asked(create_settings())
     # A Secret that nobody has made is an empty folder.
-    assert read_targets(create_settings(notify_targets=file.with_name("none.yaml"))) == []
-    assert read_targets(create_settings(notify_targets=file)) == ["bus"]
+    assert not is_asked(create_settings(notify_targets=file.with_name("none.yaml")))
+    assert is_asked(create_settings(notify_targets=file))
 
 
 @pytest.mark.parametrize(
@@ -46,14 +49,46 @@ def test_it_runs_only_where_a_file_names_targets(file: Path) -> None:
 )
 def test_targets_that_no_message_could_reach_are_an_error(file: Path, parts: dict[str, bool], words: str) -> None:
     with pytest.raises(SettingError, match=rf"^--targets: messages need {words}.*--without notify"):
-        read_targets(create_settings(notify_targets=file), **parts)
+        is_asked(create_settings(notify_targets=file), **parts)
 
 
 def test_an_api_that_checks_callers_needs_a_token(file: Path) -> None:
     settings = {"notify_targets": file, "api_authentication": "kubernetes"}
     with pytest.raises(SettingError, match=r"^--api-token-file: is missing"):
-        read_targets(create_settings(**settings))
-    assert read_targets(create_settings(**settings | {"notify_api_token": "t"})) == ["bus"]
+        read_policy(create_settings(**settings))
+    assert list(read_policy(create_settings(**settings | {"notify_api_token": "t"})).targets) == ["bus"]
+
+
+class TargetsReadError(Exception):
+    """End of the part at the step after the targets."""
+
+
+def write(file: Path, text: str) -> None:
+    file.write_text(text)
+
+
+async def test_a_mistake_in_the_targets_waits_for_its_correction_and_the_part_is_ready_meanwhile(
+    file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def reach(*_: object) -> None:
+        raise TargetsReadError
+
+    monkeypatch.setattr(messenger, "MISTAKE_SECONDS", 0.01)
+    monkeypatch.setattr(messenger, "reach_own_api", reach)
+    write(file, "bus: {kind: pigeon}")
+    health = PartsHealth(["notify"])
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        part = asyncio.create_task(
+            send_messages(create_settings(notify_targets=file), server, health.serve_part("notify"))
+        )
+        async with asyncio.timeout(10):
+            await wait_until(lambda: "pigeon" in caplog.text)
+        assert health.check_ready() == ""
+        assert caplog.records[-1].levelname == "ERROR"
+        assert not part.done()
+        write(file, TARGETS)
+        with pytest.raises(TargetsReadError):
+            await asyncio.wait_for(part, 10)
 
 
 @pytest.mark.parametrize(("listening", "reached"), [("", "127.0.0.1"), ("127.0.0.1", "127.0.0.1")])

@@ -9,7 +9,6 @@ from api.settings import Settings as ApiSettings
 from cli.single_process.parts import NAMES, Choice, build_parts
 from cli.single_process.settings import SingleProcessSettings
 from ingest.reading.options import WatchSettings
-from pipeline.notify.targets import CloudEventsTarget
 from pipeline.settings import (
     AlertsSettings,
     EventsSettings,
@@ -71,9 +70,8 @@ def test_the_api_has_its_own_time_limit_unless_one_is_set(settings: SingleProces
 def test_every_part_of_the_list_runs_where_its_options_are(
     settings: SingleProcessSettings, listening: socket.socket
 ) -> None:
-    targets = {"bus": CloudEventsTarget(kind="cloudevents", url="http://127.0.0.1:1")}
     logs = {"hami_log": "kube-system/hami-scheduler-*", "kai_log": "kai/scheduler"}
-    names = list_names(settings, listening, **logs, targets=targets)
+    names = list_names(settings, listening, **logs, has_targets_file=True)
     assert sorted(names) == sorted(NAMES)
 
 
