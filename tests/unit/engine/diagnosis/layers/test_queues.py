@@ -83,7 +83,12 @@ def test_numbers_that_fit_contradict_the_refusal() -> None:
     assert diagnosis.obstacle
     assert "(to 0.71)" in diagnosis.obstacle.remedy.en
     assert "(0.59)" in diagnosis.obstacle.remedy.en
-    assert get_code(refuse(build_non_preemptible("0.7", "0.7", "0.1"), "kai-scheduler")) == "QueueFull"
+    diagnosis = refuse(build_non_preemptible("0.7", "0.7", "0.1"), "kai-scheduler")
+    assert get_code(diagnosis) == "QueueFull"
+    # KAI divides the cluster among its queues in each scheduling cycle (its docs/fairness/README.md).
+    assert diagnosis.obstacle
+    assert "KAI writes on no object which of the waiting pods comes first" in diagnosis.obstacle.likely_cause.en
+    assert "the pod's place in the queue is not known" in diagnosis.obstacle.likely_cause.en
 
 
 @pytest.mark.parametrize("name", ["ElasticQuota lab", "quota lab/vision"])
@@ -116,6 +121,8 @@ def test_a_group_that_volcano_does_not_let_into_its_queue_has_its_reason_on_the_
         diagnosis.sentence.en
         == "Volcano has not let the pod group ring into its queue night: too little nvidia.com/gpu."
     )
+    assert diagnosis.obstacle
+    assert "the group's place in the queue is not known" in diagnosis.obstacle.likely_cause.en
 
 
 @pytest.mark.parametrize(
