@@ -34,6 +34,11 @@ def start_index(processes: Processes, name: str = "index", port: str | None = No
     return _start(processes, name, "index", port=port)
 
 
+def start_placements(processes: Processes) -> int:
+    """Start the process that writes placements and observations, and wait until it is connected; returns its id."""
+    return _start(processes, "placements", "placements")
+
+
 def start_both(processes: Processes) -> Pids:
     return {"worker": start_worker(processes), "index": start_index(processes)}
 
