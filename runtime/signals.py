@@ -3,10 +3,11 @@
 import asyncio
 import signal
 from collections.abc import Callable, Collection, Coroutine
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from runtime.refused_credentials import end_when_refused
 
+T = TypeVar("T")
 CANCEL_AGAIN_SECONDS: Final = 20.0
 """Pause before another cancellation: longer than any part takes to end, and within the 30 seconds of Kubernetes."""
 
@@ -38,13 +39,13 @@ async def run_until_first_ends(*works: Coroutine[Any, Any, object]) -> None:
         await end(tasks)
 
 
-async def run_until_cancelled(
-    work: Coroutine[Any, Any, object], stop: Callable[[], None], limit_seconds: float
-) -> None:
-    """Run work that ends well only by ``stop``. A cancellation calls it, and lets the work end within the limit."""
+async def run_until_cancelled(work: Coroutine[Any, Any, T], stop: Callable[[], None], limit_seconds: float) -> T:
+    """Run work that ends well only by ``stop``, or by itself. A cancellation calls it, and lets the work end within the
+    limit.
+    """
     task = asyncio.create_task(work)
     try:
-        await asyncio.shield(task)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
         if not task.done():
             stop()

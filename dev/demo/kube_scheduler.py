@@ -15,6 +15,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from dev.demo.api_server import SimulatedApiServer
+from engine.hami.annotations import ASSIGNED_NODE, BIND_PHASE, DEVICES_ALLOCATED, PHASE_SUCCESS
 
 Pod = dict[str, Any]
 SCHEDULER: Final = "hami-scheduler"
@@ -74,8 +75,7 @@ class SimulatedKubeScheduler:
         body["status"] = {"phase": "Pending"}
         if node:
             body["spec"]["nodeName"], body["status"]["phase"] = node, "Running"
-            held = {"hami.io/vgpu-node": node, "hami.io/bind-phase": "success"}
-            held["hami.io/vgpu-devices-allocated"] = self._read_allocation(pod)
+            held = {ASSIGNED_NODE: node, BIND_PHASE: PHASE_SUCCESS, DEVICES_ALLOCATED: self._read_allocation(pod)}
             body["metadata"]["annotations"] = {**body["metadata"].get("annotations", {}), **held}
         self._api_server.put_object(body)
 

@@ -27,12 +27,15 @@ from pipeline.notify.waiting_workloads import DecisiveWait, SubscribedWorkload, 
 from pipeline.settings import NotifySettings
 from runtime.backoff import Backoff
 from runtime.kubernetes.errors import KubeApiError
+from runtime.signals import run_until_cancelled
 from schemas.json_types import Json
 
 _SILENCE_SECONDS: Final = 120.0
 """The watch of the API has a bookmark at least each minute."""
 _LINE_BYTES: Final = 16 * 1024**2
 _LONGEST_PAUSE: Final = timedelta(minutes=5)
+_STOP_SECONDS: Final = 15.0
+"""Time in which a message that is being sent may end when the process stops; one takes ten seconds at most."""
 _SAVE_PAUSE: Final = timedelta(seconds=5)
 """Time after which a memory that could not be saved is saved again."""
 _INITIAL_END: Final = "k8s.io/initial-events-end"
@@ -166,7 +169,8 @@ class Notifier:
         for key in [key for key, due in self.due.items() if due.moment <= now]:
             due = self.due.pop(key)
             try:
-                is_done = await self._send_news(key, now)
+                # A stop between a message and its note would let the next process send it again.
+                is_done = await run_until_cancelled(self._send_news(key, now), lambda: None, _STOP_SECONDS)
             except (KubeApiError, aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
                 logger.warning("%s: its news could not be sent yet: %s", key, error)
                 is_done = False

@@ -1,5 +1,6 @@
 """A server of webhooks and CloudEvents on a real socket, which keeps what is posted."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -10,10 +11,11 @@ from aiohttp import web
 
 @dataclass
 class Receiver:
-    """An HTTP server that takes what is posted; ``status`` is its answer."""
+    """An HTTP server that takes what is posted; ``status`` is its answer, ``seconds`` later."""
 
     url: str = ""
     status: int = 200
+    seconds: float = 0.0
     bodies: list[Any] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     refused: int = 0
@@ -24,6 +26,7 @@ class Receiver:
         else:
             self.bodies.append(await request.json())
             self.headers.append(dict(request.headers))
+        await asyncio.sleep(self.seconds)
         return web.Response(status=self.status)
 
     @property

@@ -387,3 +387,15 @@ def test_the_obstacle_with_the_greatest_number_of_pods_counts_and_equal_numbers_
 )  # fmt: skip
 def test_resources_are_plurals_of_their_kinds(kind: str, resource: str) -> None:
     assert to_plural(kind) == resource
+
+
+async def test_a_message_that_is_being_sent_at_the_stop_is_sent_once(caller: Caller, tmp_path: Path) -> None:
+    async with serving_api(caller) as url, receiving() as receiver:
+        targets = {"team": a_webhook(tmp_path, receiver)}
+        receiver.seconds = 1.0
+        async with notifying(url, subscribe("team"), tmp_path, targets):
+            await eventually_async(lambda: len(receiver.texts) == 1)
+        receiver.seconds = 0.0
+        async with notifying(url, subscribe("team"), tmp_path, targets):
+            await settle_for()
+        assert len(receiver.texts) == 1
