@@ -134,7 +134,7 @@ def test_a_replaced_password_is_used_without_a_restart(
             filling.publish(an_attempt("rotated/meanwhile", chosen="node1", bound=True, devices=["GPU-0"]))
             log = processes.log("index")
             eventually(lambda: "401" in log.read_text(), log.read_text)
-            # As the probe of its pod asks: the rollout of a wrong password stops.
+            # As the probe of its pod asks.
             credentials = f"http://127.0.0.1:{port}/readyz/credentials"
             refused = httpx.get(credentials, timeout=30)
             assert (refused.status_code, "HTTP 401: OpenSearch refuses user" in refused.text) == (503, True)

@@ -99,3 +99,21 @@ def test_kube_scheduler_leaves_the_resources_of_every_vendor_to_the_extender() -
     names = {name for vendor in vendors for name in astuple(vendor.resources) if name}
     assert {resource["name"] for resource in managed} == names
     assert all(resource["ignoredByScheduler"] for resource in managed)
+
+
+def test_a_pod_is_unready_while_a_store_refuses_who_it_is() -> None:
+    """docs/deploy.md: all but the API, whose answers do not need the stores, and the scheduler, which other pods call.
+
+    The server of MCP asks the API alone.
+    """
+    probes: dict[str, str] = {}
+    for document in iterate_documents():
+        for container in iterate_containers(document):
+            if container.get("image") == IMAGE and (probe := container.get("readinessProbe")):
+                probes[document["metadata"]["name"].removeprefix("schedulerlog-")] = probe.get("httpGet", {}).get(
+                    "path"
+                )
+    others = {name: probes.pop(name) for name in ("api", "scheduler", "mcp")}
+    assert others == {"api": "/readyz", "scheduler": "/healthz", "mcp": None}
+    assert len(probes) >= 11
+    assert set(probes.values()) == {"/readyz/credentials"}
