@@ -112,12 +112,17 @@ def _encode_registrations(columns: ClusterColumns) -> list[EncodedRecord]:
 
 
 def _measure_fleet(origin: str, pid: int) -> list[Figure]:
-    """Measure the page of the nodes, which draws each device of those it lists, beside the same nodes as JSON."""
+    """Measure the page of the nodes, which draws each device of those it lists, beside the same nodes as JSON.
+
+    No pod holds a device: bars of those that are held would make the page larger.
+    """
     nodes = f"{origin}/api/v1/nodes"
     for _ in range(600):
-        if httpx.get(nodes, params={"limit": 1}, timeout=30).json().get("total") == SIZES[-1]:
+        if (total := httpx.get(nodes, params={"limit": 1}, timeout=30).json()["total"]) == SIZES[-1]:
             break
         time.sleep(0.2)
+    else:
+        raise RuntimeError(f"{nodes} lists {total} of {SIZES[-1]} nodes after two minutes")
     listed = len(httpx.get(nodes, timeout=30).json()["items"])
     return [
         _measure_server(f"{listed} of {SIZES[-1]:,} nodes as JSON", nodes, pid),
