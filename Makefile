@@ -10,8 +10,8 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 UV_REQUIREMENTS := deploy/image/uv.txt
 RUN := .venv/bin/python -m
-# Three workers share the tests of the second tier, which wait for servers as much as they compute (ARGS="-n 0": none).
-PYTEST := $(RUN) pytest -n 3
+# Four workers share the tests of the second tier: one mostly waits for Docker, others for servers (ARGS="-n 0": none).
+PYTEST := $(RUN) pytest -n 4
 # The first tier, which answers in minutes: everything without servers, and one run through the real Kafka, index, API and
 # control plane. CONTRIBUTING.md says which promise lies in which tier.
 SERVED := tests/conformance tests/e2e/test_main_job.py \

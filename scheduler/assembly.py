@@ -208,7 +208,9 @@ async def assemble(
     )
     policy = SchedulingPolicy(settings.node_policy, settings.device_policy)
     parts = (columns, cluster.api, claims, binder, records, get_now)
-    scheduler = Scheduler(identity, policy, *parts, settings.bind_timeout, spool.advance_epoch())
+    scheduler = Scheduler(
+        identity, policy, *parts, settings.bind_timeout, spool.advance_epoch(), observer.accept_scheduler
+    )
     rules = AdmissionRules(settings.name, settings.force_overwrite_default_scheduler, vendors)
 
     def review(body: bytes) -> bytes:

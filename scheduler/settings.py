@@ -154,9 +154,8 @@ class Settings(EnvironmentSettings):
     name: str = "hami-scheduler"
     """This scheduler's name, as in the pods' spec.schedulerName."""
     share_nodes_with: Annotated[SchedulerNames, Flag(metavar="NAME,…", text=",".join)] = ()
-    """Decide on nodes too where pods of these schedulers hold devices: those that one
-    kube-scheduler with this extender has besides ours. Where such a scheduler decides by itself, one device can be
-    given away twice."""
+    """Decide on nodes too where pods of these schedulers hold devices; those whose pods ask this extender need not be
+    named. Where such a scheduler decides by itself, one device can be given away twice."""
     # HAMi's defaults for --node-scheduler-policy and --gpu-scheduler-policy.
     node_policy: Annotated[NodePolicy, Flag(metavar="binpack|spread")] = "binpack"
     """The best node: binpack (fullest) or spread (emptiest)."""

@@ -77,6 +77,7 @@ class Scheduler:
 
     columns: kept up to date by `Observer`, and by the reservations made here. claims: shared with the `Observer`.
     states: its task runs beside the calls. epoch: of the revisions of node states; None: this moment.
+    accept_scheduler: is given each pod that kube-scheduler asks about.
     """
 
     def __init__(
@@ -91,7 +92,9 @@ class Scheduler:
         clock: Callable[[], datetime],
         bind_timeout: timedelta = ANSWER_AFTER,
         epoch: int | None = None,
+        accept_scheduler: Callable[[Json], None] = lambda _: None,
     ) -> None:
+        self._accept_scheduler = accept_scheduler
         self._identity, self._policy, self._columns, self._api = identity, policy, columns, api
         self._claims, self._clock = claims, clock
         self._guard = PodGuard(columns, api, claims)
@@ -127,6 +130,7 @@ class Scheduler:
     async def _find_obstacle(self, request: FilterRequest) -> str:
         if problem := self._guard.find_problem(request.pod["metadata"]["uid"]):
             return problem
+        self._accept_scheduler(request.pod)
         # A cluster file need not hold the pod; without this, the patch and the bind would not find it.
         self._api.note_offered(request.pod)
         return await self._guard.find_contradiction(request.pod)

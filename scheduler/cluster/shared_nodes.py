@@ -45,6 +45,14 @@ class SharedNodes:
             self._nodes.setdefault(holder.node, Counter())[holder.scheduler] += 1
             self._exclude(holder.node)
 
+    def accept(self, scheduler: str) -> None:
+        """Accept a scheduler that asks our extender: what it gives away we decide."""
+        if scheduler in self._schedulers:
+            return
+        self._schedulers |= {scheduler}
+        for uid in [uid for uid, holder in self._holders.items() if holder.scheduler == scheduler]:
+            self.on_pod_deleted(uid)
+
     def on_pod_deleted(self, uid: str) -> None:
         """Forget a pod that is gone or has ended."""
         if (holder := self._holders.pop(uid, None)) is None:

@@ -72,6 +72,11 @@ class Observer:
         self._waiting: set[str] = set()
         """UIDs of the pods that were not bound when they were last seen."""
 
+    def accept_scheduler(self, pod: Object) -> None:
+        """Accept the scheduler of a pod for which our extender is asked: its pods withhold no node."""
+        if scheduler := (pod.get("spec") or {}).get("schedulerName"):
+            self._shared.accept(scheduler)
+
     def on_node(self, node: Object) -> None:
         # Without the time: device plugins since v2.8 leave the handshake open, and its age must not drop a node.
         self._columns.apply_node(node)

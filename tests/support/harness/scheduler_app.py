@@ -56,9 +56,8 @@ class Serving:
         event_writer = SpoolWriter(self.spool, self.clock, self.metrics)
         self.columns, claims = ClusterColumns(), Claims()
         identity = Identity(cluster_name, "hami-scheduler")
-        self.cluster = SimulatedCluster(
-            Observer(identity, self.columns, claims, event_writer, self.clock, shares_with=shares_with)
-        )
+        observer = Observer(identity, self.columns, claims, event_writer, self.clock, shares_with=shares_with)
+        self.cluster = SimulatedCluster(observer)
         self.edit(*objects)
         binder = Binder(self.cluster, LockPolicy(), self.clock)
         self.scheduler = Scheduler(
@@ -70,6 +69,7 @@ class Serving:
             binder,
             Records(event_writer, self.metrics, settings_digest=settings_digest, pod_labels=pod_labels),
             self.clock,
+            accept_scheduler=observer.accept_scheduler,
         )
         self.problems = {"spool": "", "cluster": ""}
         app = create_app(

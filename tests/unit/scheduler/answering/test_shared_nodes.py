@@ -65,6 +65,16 @@ async def test_a_node_with_a_pod_of_another_scheduler_is_never_chosen(
     assert (await offer_nodes(serving, "alone", ("node1",)))["FailedNodes"] == {"node1": REASON}
 
 
+async def test_a_scheduler_that_asks_our_extender_gives_no_device_away_by_itself(serve: Callable[..., Serving]) -> None:
+    serving = serve(*NODES, a_placed_pod("theirs", HAMI), a_placed_pod("another", "volcano", "node2"))
+    assert (await offer_nodes(serving))["FailedNodes"] == {"node1": REASON, "node2": REASON}
+    asking = a_pod("asking")
+    asking["spec"]["schedulerName"] = HAMI
+    serving.cluster.note_offered(asking)
+    assert (await serving.filter(asking, BOTH))["NodeNames"] == ["node1"]
+    assert (await offer_nodes(serving))["NodeNames"] == ["node1"]
+
+
 async def test_the_event_names_the_scheduler_and_no_pod_of_another_namespace(serve: Callable[..., Serving]) -> None:
     serving = serve(*NODES, a_placed_pod("theirs", HAMI), a_placed_pod("another", "volcano"))
     await offer_nodes(serving, nodes=("node1", "absent"))
