@@ -73,8 +73,12 @@ class OnApi:
         self.recovery = BindRecovery(self.binds, self.cluster, event_writer, get_now)
         records = Records(event_writer, metrics, binds=self.binds)
         parts = (self.columns, self.cluster, self.claims, self.binder, records, get_now)
-        identity = Identity("default", "hami-scheduler")
-        self.scheduler = Scheduler(identity, SchedulingPolicy(), *parts, accept_scheduler=observer.accept_scheduler)
+        self.scheduler = Scheduler(
+            Identity("default", "hami-scheduler"),
+            SchedulingPolicy(),
+            *parts,
+            accept_scheduler=observer.accept_scheduler,
+        )
 
     async def filter(self, pod: Json, nodes: tuple[str, ...] = ("node1",)) -> Json:
         body = {"Pod": pod, "NodeNames": nodes}
