@@ -75,10 +75,10 @@ class ChangeSearch:
         trial = Trial(columns, tuple(summary.nodes), policy)
         async with lock:
             look = await asyncio.to_thread(_try_first, trial, ask)
-        withheld = list_withheld_nodes(summary)
-        registrable = [name for name in look.unregistered if name not in withheld]
         if look.fits:
             return await self._find_unlocking(request, cluster, summary, trial, ask, lock, moment, unknown)
+        withheld = list_withheld_nodes(summary)
+        registrable = [name for name in look.unregistered if name not in withheld]
         held_by, unregistered = await asyncio.gather(
             self._read_or_note("holders", self._read_holders(cluster, look.to_empty, moment), unknown),
             self._read_or_note(
