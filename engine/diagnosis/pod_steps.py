@@ -34,6 +34,7 @@ _START_FAILURES: Final = {
     "no runtime for ": "RuntimeNotConfigured",
     "driver/library version mismatch": "DriverMismatch",
     "unsatisfied condition: ": "ImageNeedsDriver",
+    "no-gpu-has-": "GpuShareUnassigned",
     "nvidia-container-cli": "ToolkitFailed",
     "unresolvable CDI devices": "ToolkitFailed",
     "failed to inject CDI devices": "ToolkitFailed",

@@ -66,6 +66,12 @@ _FOREIGN_TEXTS: Final = (
         "group, add one with maxReplicas above 0, or ask for less; no waiting helps",
     ),
     _ForeignText(
+        re.compile(rb"=+ Autoscaler status: \d|^Node status\r?\n-{5}", re.MULTILINE),
+        "It is the output of `ray status`, which counts Ray's nodes and names no pod: give `kubectl describe pods -l "
+        "ray.io/is-ray-node=yes`, and `kubectl describe raycluster` for pods that were not made",
+        re.compile(rb"\{'[^\n]*\}: \d+\+? pending[^\n]*|[^\n]*: (?:NodeTerminated|NodeLaunchException)[^\n]*"),
+    ),
+    _ForeignText(
         re.compile(
             rb"Queue <(?P<queue>[^>\n]+)> can not reclaim, deserved <(?P<deserved>[^>\n]*)>, "
             rb"allocated <(?P<allocated>[^>\n]*)>"

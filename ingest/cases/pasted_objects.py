@@ -25,6 +25,8 @@ DESCRIBES: Final = re.compile(
 _OBJECT_START: Final = re.compile(r"(?:- )?(?:apiVersion|kind): |(?:status|conditions|state):\s*$|[{\[]\s*$|\[\{\"")
 _FIRST_FIELD: Final = re.compile(r"(?P<field>apiVersion|kind): ")
 _COMMENT: Final = re.compile(r"^# ?")
+_ELISION: Final = re.compile(r"^\s*(?:- )?(?:\.{3,}|\u2026+)\s*$")
+"""Line in the place of fields that the author left out."""
 _PROSE: Final = re.compile(r"(?![a-z][\w.-]*:(?:\s|$)|[\s{}\[\]\"#-]|$)")
 """Line at the margin that YAML or JSON of an object does not have."""
 
@@ -53,7 +55,8 @@ def take_objects(lines: list[str]) -> list[Json]:
     for position in range(len(lines) + 1):
         if position < len(lines) and not (FENCE.match(lines[position]) or PROMPT.match(lines[position])):
             continue
-        block = dedent("\n".join(lines[start:position])).split("\n")
+        written = ("" if _ELISION.match(line) else line for line in lines[start:position])
+        block = dedent("\n".join(written)).split("\n")
         first = next((index for index, line in enumerate(block) if _OBJECT_START.match(line)), None)
         end = next((index for index in range(first or 0, len(block)) if _PROSE.match(block[index])), len(block))
         described = DESCRIBES.search(lines[start - 1]) if start else None

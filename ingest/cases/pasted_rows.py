@@ -53,6 +53,11 @@ _OBJECT_EVENT: Final = re.compile(
     r".*?\}\): type: '(?P<type>\w+)' reason: '(?P<reason>\w+)' (?P<note>.*)$"
 )
 """Event as client-go writes it into the log of the component that reports it."""
+_OCCURRED: Final = re.compile(
+    r'"Event occurred" object="(?:<?(?P<namespace>[^"/<>]*)>?/)?<?(?P<name>[^"/<>]+)>?".* kind="(?P<kind>\w+)".*'
+    r' type="(?P<type>\w+)" reason="(?P<reason>\w+)" message="(?P<note>(?:[^"\\]|\\.)*)"'
+)
+"""Event in the log of a component since structured logging; people hide names between angle brackets."""
 _GO_EVENT: Final = re.compile(
     r"&v1(?:beta1)?\.Event\{(?=.*?\b(?:Regarding|InvolvedObject):v1\.ObjectReference\{Kind:\"(?P<kind>\w+)\", "
     r"Namespace:\"(?P<namespace>[^\"]*)\", Name:\"(?P<name>[^\"]+)\")(?=.*?[ {]Reason:\"(?P<reason>\w+)\")"
@@ -80,6 +85,8 @@ _SCALER_SPARES: Final = (
 _SCALER_LINES: Final = tuple(map(re.compile, (_SCALER_REFUSES, _SCALER_REFUSED, _SCALER_SPARES)))
 """Lines of the cluster autoscaler's log about a pod: a group of nodes refuses it, or a node would take it."""
 _SCALED: Final = ("NotTriggerScaleUp", "TriggeredScaleUp", "FailedScaleUp")
+_UNREAD: Final = ("kubelet", "cluster-autoscaler")
+"""Reporters whose logs no reader of schedulers' logs reads."""
 _DRIVER_ERROR: Final = re.compile(
     r"\] \"[^\"]*request failed\" err=\"(?P<note>error preparing devices for claim (?:[^\"\\]|\\.)*)\".*"
     r"Namespace:(?P<namespace>[^,}\s]+),.*ClaimName:(?P<claim>[^,}\s]+)"
@@ -88,6 +95,8 @@ _DRIVER_ERROR: Final = re.compile(
 _GO_STATUS: Final = re.compile(r'Status:"Failure", Message:"(?P<note>(?:[^"\\]|\\.)*)"')
 """Answer of the API server that a controller prints as Go does."""
 _MAKER: Final = re.compile(r"\bfor (?P<kind>[A-Z]\w+) (?P<name>[^\s,]+), err\b")
+_POD_FIELD: Final = re.compile(r'\s+\{(?=")[^{}]*"[Pp]od": ?"(?P<namespace>[^"/]+)/(?P<name>[^"/]+)"[^{}]*\}\s*$')
+"""Fields in JSON behind the words of a line, of which one is a pod: zap's form for consoles, as Karpenter used it."""
 _JSON: Final = re.compile(r'^(?![^{]*\b(?:ERROR|error)\b)[^{]*(?P<fields>\{"\w.*\})')
 """Line in JSON, also behind the mark of a container or between quotation marks."""
 _LOGFMT: Final = re.compile(r'(?:msg|message|err|error)="(?P<note>(?:[^"\\]|\\.)+)"')
@@ -130,6 +139,8 @@ def parse_statement(line: str) -> PastedEvent | None:
         return logged
     if match := _OBJECT_EVENT.search(line):
         return _build_event(match.groupdict())
+    if match := _OCCURRED.search(line):
+        return _build_event(match.groupdict() | {"note": _unquote(match["note"])})
     if match := _JENKINS.search(line):
         return _build_event(match.groupdict() | {"kind": "Pod"})
     if match := _GO_EVENT.search(line):
@@ -156,6 +167,9 @@ def parse_statement(line: str) -> PastedEvent | None:
         return replace(stated, host=host)
     if _KLOG.search(line):
         return None
+    if field := _POD_FIELD.search(line):
+        stated = find_sentence(line[: field.start()], is_quotation=True)
+        return stated and replace(stated, kind="Pod", namespace=field["namespace"], name=field["name"])
     tagged = _TAGGED.search(line)
     stated = find_sentence(tagged["note"] if tagged else line)
     return replace(stated, is_warning=tagged["type"] == "Warning") if stated and tagged else stated
@@ -174,6 +188,8 @@ def parse_log_line(line: str) -> PastedEvent | None:
         return PastedEvent("Unschedulable", words, "volcano", kind="PodGroup", namespace=namespace, name=name)
     if (match := _OBJECT_EVENT.search(line)) and match["reason"] in _SCALED:
         return _build_event(match.groupdict())
+    if (match := _OCCURRED.search(line)) and choose_reporter(match["reason"], match["note"]) in _UNREAD:
+        return _build_event(match.groupdict() | {"note": _unquote(match["note"])})
     return _parse_scaler_line(line)
 
 

@@ -13,6 +13,7 @@ from textwrap import dedent
 from typing import Any, Final
 
 from engine.cases.workload_words import VOLCANO_JOB
+from engine.diagnosis.layers.kubelet import ALLOCATION_FAILED
 from engine.diagnosis.layers.pod_makers import REFUSALS
 from engine.snapshot import kinds
 from ingest.cases.autoscaler_log import ScalerLog
@@ -80,7 +81,7 @@ _UNFINISHED: Final = (":", ",")
 _KAI_COUNTS: Final = re.compile(r"(?i)no nodes with enough resources were found: ")
 _KAI_COUNT: Final = re.compile(r"\d+ node\(s\) ")
 """Beginning of each line of KAI's counts of nodes."""
-_ALLOCATION: Final = re.compile(r"(?:Pod was rejected: )?Allocate failed due to ")
+_ALLOCATION: Final = re.compile(rf"(?:Pod was rejected: )?{ALLOCATION_FAILED} ")
 _ALLOCATION_END: Final = "which is unexpected"
 """Words around those of a device plugin in a kubelet's event."""
 _DENIED: Final = re.compile(r"denied the request: \[[\w-]+\]")

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final
 
+from engine.diagnosis.layers.kubelet import ALLOCATION_FAILED
 from engine.hami.reason_codes import ReasonCode
 from ingest.cases.descriptions import choose_reporter
 
@@ -82,6 +83,8 @@ _OF_POD: Final = re.compile(r"Resources were not found for pod (?P<namespace>[^\
 """Words before those about a pod in the condition of its group, and in the group's event."""
 _OF_GROUP: Final = re.compile(r"(?:PodGroup )?(?P<namespace>[a-z0-9][\w-]*):(?P<name>[\w.-]+) unschedule,reason: ")
 """Words before those about a group in the event of its Volcano job."""
+_OF_TASK: Final = re.compile(r", task: <(?P<namespace>[^\s/<>]+)/(?P<name>[^\s<>]+)>, node:[^,]*?\.?$")
+"""Words behind those of KAI about a pod, in its log and in events of its first versions."""
 _FILTERING_FAILED: Final = str(ReasonCode.FILTERING_FAILED)
 _HAMI: Final = "hami-scheduler"
 _SENTENCES: Final = tuple(
@@ -108,11 +111,16 @@ _SENTENCES: Final = tuple(
             "FailedScheduling",
             "karpenter",
         ),
-        (r"(?:Pod was rejected: )?Allocate failed due to ?\S.*", "UnexpectedAdmissionError", "kubelet"),
+        (rf"(?:Pod was rejected: )?{ALLOCATION_FAILED} ?\S.*", "UnexpectedAdmissionError", "kubelet"),
         (r"Resources cannot be allocated with Topology locality.*", "TopologyAffinityError", "kubelet"),
         (r"Node didn't have enough resource: .*", "OutOfResource", "kubelet"),
         (r"Failed to create pod sandbox: .*", "FailedCreatePodSandBox", "kubelet"),
         (r"Failed to prepare dynamic resources: .*", "FailedPrepareDynamicResources", "kubelet"),
+        (
+            r"Error: failed to (?:create|start|generate) (?:containerd |shim )?(?:task|container)\b.*",
+            "Failed",
+            "kubelet",
+        ),
         (r"pods? \"[^\"]*\" is forbidden: .*", "FailedCreate", ""),
         (r"[Tt]he [Pp]od \"[^\"]+\" is invalid: .*", "FailedCreate", ""),
         (r"admission webhook \"[^\"]+\" denied the request: .*", "FailedCreate", ""),
@@ -159,6 +167,9 @@ def name_by_words(event: PastedEvent) -> PastedEvent:
         if not event.name and (named := pattern.search(event.note)):
             note = event.note[named.end() :]
             return replace(event, kind=kind, note=note, namespace=named["namespace"], name=named["name"])
+    if not event.name and (task := _OF_TASK.search(event.note)):
+        note = event.note[: task.start()]
+        return replace(event, kind="Pod", note=note, namespace=task["namespace"], name=task["name"])
     return event
 
 

@@ -25,11 +25,15 @@ _JUDGED: Final = ("GangWaits", "GangGaveBack", "GangHasNode")
 
 _VOLCANO: Final = re.compile(
     r"(?:\d+/(?P<tasks>\d+) tasks in gang unschedulable: )?"
-    r"pod group is not ready, (?P<counts>.*?)(?P<minimum>\d+) minAvailable(?:; (?P<pending>Pending: .*?))?"
+    r"(?:pod group|job) is not ready, (?P<counts>(?:\d+ \w+, )*)(?P<minimum>\d+) minAvailable"
+    r"(?P<more>(?:, \d+ \w+)*)(?:; (?P<pending>Pending: .*?))?"
     r"(?:\. Origin reason is(?: (?P<member>[^\s:]+))?: (?P<why>.*?))?\.?$",
     re.DOTALL,
 )
-"""Words of the gang plugin: of the tasks, all members that exist, some are missing from the minimum."""
+"""Words of the gang plugin: of the tasks, all members that exist, some are missing from the minimum.
+
+Its counts are sorted as texts, so that some may stand behind the minimum. Volcano up to 0.3 wrote of a job.
+"""
 _SKIPPED: Final = re.compile(r"^Task \S+ with role spec (?P<role>\S+) has already predicated failed, skip")
 _KOORDINATOR_FEW: Final = re.compile(
     r"gang child pod not collect enough, gangName: (?P<old>[^\s,]+)|"
@@ -148,7 +152,7 @@ def _explain_volcano(
         # A reason of the whole group, such as that of a plugin for devices.
         words = {**obstacle.words, "cause": quote(why)}
         obstacle = obstacle._replace(words=words, clauses=[*obstacle.clauses, "cause"])
-    counts = match["counts"].strip(", ")
+    counts = (match["counts"].rstrip(", ") + match["more"]).strip(", ")
     more: dict[str, Word] = {"minimum": minimum, "counts": counts}
     clauses = [name for name in obstacle.clauses if name != "minimum"]
     index = clauses.index("group") + 1 if "group" in clauses else 0

@@ -47,6 +47,9 @@ _CHOICE_MATTERS: Final = frozenset(
 )  # fmt: skip
 """Obstacles that may come from a scheduler that does not count what runs on the node."""
 
+ALLOCATION_FAILED: Final = r"(?:Allocate|(?:Pod )?Update plugin resources) failed due to"
+"""Words of the kubelet around those of a device plugin: as the admission of devices, or of the resources that a
+scheduler counts (`Update plugin resources`), in which the devices are allocated where Topology Manager is off."""
 _DEVICES: Final = re.compile(
     r"requested number of devices unavailable for (?P<resource>\S+)\. "
     r"Requested: (?P<asked>\d+), Available: (?P<free>\d+)"
@@ -59,15 +62,15 @@ _UNBOUND: Final = re.compile(
 _VGPU_UNBOUND: Final = re.compile(r"no pending pod found on node")
 _PLUGIN: Final = re.compile(
     # Plugins of other vendors leave the space out.
-    r"Allocate failed due to ?(?:rpc error: code = \w+ desc = )?(?P<words>.*?)(?:, which is unexpected)?$"
+    rf"{ALLOCATION_FAILED} ?(?:rpc error: code = \w+ desc = )?(?P<words>.*?)(?:, which is unexpected\.?)?$"
 )
 _SHARED: Final = re.compile(
     r"request for \"(?P<resource>[^\"]+)\": .*maximum request size for shared resources is (?P<most>\d+); "
     r"found (?P<asked>\d+)"
 )
 _LOST: Final = re.compile(
-    r"Allocate failed due to (?P<words>.*(?:GPU is lost|GPU_IS_LOST|fallen off the bus|device handle for GPU).*?)"
-    r"(?:, which is unexpected)?$"
+    rf"{ALLOCATION_FAILED} (?P<words>.*(?:GPU is lost|GPU_IS_LOST|fallen off the bus|device handle for GPU).*?)"
+    r"(?:, which is unexpected\.?)?$"
 )
 _OUT_OF: Final = re.compile(
     r"Node didn't have enough resource: (?P<resource>[^\s,]+), requested: (?P<asked>\d+), used: (?P<used>\d+), "

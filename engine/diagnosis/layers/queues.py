@@ -27,11 +27,12 @@ _QUESTIONS: Final = {
 }  # fmt: skip
 """Question by the obstacle where a scheduler's words of the same kind of event are not about a queue."""
 _KOORDINATOR: Final = re.compile(
-    r"Insufficient (?P<kind>non-preemptible )?quotas, "
-    r"quotaName(?:: |Topo: \[(?:[^\s\]]+ )*)(?P<queue>[^,\s\]]+)\]?, (?:runtime|min): (?P<limit>.*?), "
-    r"(?:used|nonPreemptibleUsed): (?P<used>.*?), pod's request: (?P<asked>.*?), "
+    r"[Ii]nsufficient (?P<kind>non-preemptible )?quotas(?: \[[^,]*\])?, "
+    r"quotaName(?:: |Topo: \[(?:[^\s\]]+ )*)(?P<queue>[^,\s\]]+)\]?, (?:runtime|min|available): (?P<limit>.*?), "
+    r"(?:remained: .*?, )?(?:used|nonPreemptibleUsed): (?P<used>.*?), pod's request: (?P<asked>.*?), "
     r"exceedDimensions: \[(?P<resources>[^\]]*)\]"
 )
+"""Words of Koordinator's plugins ElasticQuota of all versions; some name the resources before the quota too."""
 _CAPACITY: Final = re.compile(
     r"is rejected in PreFilter because (?:ElasticQuota|quota) (?P<queue>\S+) is more than (?P<bound>Max|min)"
 )
