@@ -185,9 +185,7 @@ def _name_value_type(value: Value) -> TypeValue:
 
 CONVERSIONS: Final[Functions] = index(
     define("bool", make_overload(return_same, bool), make_overload(_parse_bool, str)),
-    define(
-        "bytes", make_overload(return_same, bytes), make_overload(lambda text: text.encode("utf-8", "replace"), str)
-    ),
+    define("bytes", make_overload(return_same, bytes), make_overload(_encode, str)),
     define(
         "double",
         make_overload(return_same, float),

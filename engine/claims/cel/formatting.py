@@ -9,6 +9,7 @@ from engine.claims.cel.values import Duration, EvaluationError, MapValue, Timest
 
 _DEFAULT_PRECISION: Final = 6
 _MAX_PRECISION: Final = 1000
+_MALFORMED_PRECISION: Final = "could not parse formatting clause: error while parsing precision"
 _SPECIAL: Final = frozenset({"NaN", "Infinity", "-Infinity"})
 
 STRING: Final = (
@@ -63,8 +64,11 @@ def _read_clause(form: str, position: int) -> tuple[str, int | None, int]:
         while form[end : end + 1].isdigit() and form[end].isascii():
             end += 1
         if end >= len(form):
-            raise FormattingError("could not find end of precision specifier")
-        precision = int(form[position + 1 : end] or "0")
+            raise FormattingError(f"{_MALFORMED_PRECISION}: could not find end of precision specifier")
+        if end == position + 1:
+            cause = 'error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax'
+            raise FormattingError(f"{_MALFORMED_PRECISION}: {cause}")
+        precision = int(form[position + 1 : end])
         if precision > _MAX_PRECISION:
             check_size(precision * _MAX_PRECISION * _MAX_PRECISION)
         position = end

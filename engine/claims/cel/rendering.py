@@ -204,14 +204,6 @@ def _normalize_call(node: Call) -> Node:
     """Normalize a call; the checker turns a namespace in front of a function into a part of its name."""
     target = None if node.target is None else _normalize(node.target)
     name = node.function
-    if isinstance(target, Identifier) and target.name in (
-        "sets",
-        "lists",
-        "optional",
-        "format",
-        "strings",
-        "ip",
-        "cel",
-    ):
+    if isinstance(target, Identifier) and target.name in _NAMESPACES:
         name, target = f"{target.name}.{name}", None
     return replace(node, id=0, function=name, target=target, arguments=tuple(map(_normalize, node.arguments)))

@@ -26,6 +26,7 @@ FORMATS: Final = (
 )  # fmt: skip
 
 FUNCTIONS: Final[Signatures] = {
+    "optional.unwrap": ("(list<optional<A>>) -> list<A>",),
     "quantity": ("(string) -> Quantity",),
     "isQuantity": ("(string) -> bool",),
     "sign": ("(Quantity) -> int",),
@@ -52,6 +53,7 @@ FUNCTIONS: Final[Signatures] = {
 
 METHODS: Final[Signatures] = {
     "includes": ("(dyn, dyn) -> bool",),
+    "unwrapOpt": ("(list<optional<A>>) -> list<A>",),
     "isGreaterThan": ("(Quantity, Quantity) -> bool", "(Semver, Semver) -> bool"),
     "isLessThan": ("(Quantity, Quantity) -> bool", "(Semver, Semver) -> bool"),
     "compareTo": ("(Quantity, Quantity) -> int", "(Semver, Semver) -> int"),
