@@ -6,7 +6,6 @@ from typing import Any, Final
 from .codec.records import CONTENT_TYPE
 from .codec.trace_context import PARENT_HEADER, STATE_HEADER
 from .events import EVENTS, Event
-from .ids import build_schema_id
 from .topics import (
     ALERTS,
     ATTEMPT_COUNTS,
@@ -40,7 +39,6 @@ _HEADERS: Final = {
     "ce_type": {},
     "ce_source": {"format": "uri-reference", "description": "Who reports it."},
     "ce_time": {"format": "date-time", "description": "When it happened, in UTC to the microsecond."},
-    "ce_dataschema": {"format": "uri", "description": "The ``$id`` of the payload's schema."},
     "ce_subject": {
         "description": "What it is about, in its cluster: ``namespace/name`` of a pod, the name of a node; of others "
         "the rest of the key."
@@ -196,7 +194,6 @@ def _describe_message(event: type[Event], example: Any) -> dict[str, Any]:
     topic = next(topic for topic in TOPICS if event in topic.events)
     headers = {name: {"type": "string"} | schema for name, schema in _HEADERS.items()}
     headers["ce_type"] |= {"const": event.TYPE}
-    headers["ce_dataschema"] |= {"const": build_schema_id(event.TYPE)}
     message = {
         "name": event.TYPE,
         "summary": " ".join(text.split()),

@@ -31,6 +31,5 @@ def derive_attempt_id(cluster: str, scheduler: str, pod_uid: str, started_at: da
 
 
 def build_schema_id(name: str) -> str:
-    """Build the ``$id`` of the JSON Schema of an event type or of an answer, which is the ``dataschema`` of its
-    records."""
+    """Build the ``$id`` of the JSON Schema of an event type or of an answer."""
     return f"urn:schedulerlog:{name}"

@@ -141,8 +141,8 @@ def _run_calibration() -> int:
 
 
 def _to_byte_figure(path: str, spent: Spent) -> Figure:
-    plain, compressed = spent.count_bytes()
-    return Figure(path, plain / 1_000, "kB", note=f"{compressed / 1_000:.3g} with zstd, each record by itself")
+    plain, batches = spent.count_bytes()
+    return Figure(path, plain / 1_000, "kB", note=f"{batches / 1_000:.3g} in the log of the broker")
 
 
 def _to_figure(path: str, milliseconds: Sequence[float]) -> Figure:

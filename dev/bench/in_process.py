@@ -3,13 +3,14 @@
 import asyncio
 import sys
 import time
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count, islice
 from statistics import median
 from typing import Any, Final
 
-import cramjam
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from engine.summaries.fold import summarize
 from pipeline.index.batch_builder import DocumentBatchBuilder
@@ -20,6 +21,7 @@ from pipeline.sinks.bulk import Document, encode_body, split_batches
 from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.write_queue import WriterPolicy
 from pipeline.worker.writer import Writer
+from runtime.kafka.producer import count_record_bytes
 from runtime.kafka.record import Record, RecordPosition
 from schemas.codec.records import EncodedRecord, Rejected, decode
 from schemas.events import AttemptEvent, AttemptSummarized
@@ -29,6 +31,8 @@ BATCH_DOCUMENTS: Final = 1_000
 BATCH_BYTES: Final = 4 * 1024 * 1024
 SAMPLES: Final = 20
 """Attempts whose records are kept for their size."""
+_ZSTD: Final = 4
+"""Number of the codec in the attributes of a batch, by Kafka's protocol."""
 _INDEXED: Final = frozenset(topic.name for topic in READ)
 
 
@@ -43,12 +47,10 @@ class Spent:
     """Records of the first of them, those that the worker read and those that it published."""
 
     def count_bytes(self) -> tuple[float, float]:
-        """Count the bytes on the topics of an attempt of the samples, before compression and with each record
-        compressed by itself, as on a cluster with few attempts."""
-        laid_out = [[_lay_out(record) for record in records] for records in self.samples]
-        plain = [sum(map(len, records)) for records in laid_out]
-        compressed = [sum(len(cramjam.zstd.compress(content)) for content in records) for records in laid_out]
-        return median(plain), median(compressed)
+        """Count the bytes on the topics of an attempt of the samples: keys, values and headers before compression; and
+        the batches in the broker's log, as on a cluster with few attempts, where no two attempts share one."""
+        plain = [sum(map(count_record_bytes, records)) for records in self.samples]
+        return median(plain), median(map(_count_batch_bytes, self.samples))
 
     def sum_seconds(self) -> float:
         return sum(map(sum, (self.worker, self.documents, self.bodies))) / 1_000
@@ -148,9 +150,23 @@ class InProcess:
         return Record(topic, 0, next(self._offsets), record.key, record.value, record.headers)
 
 
-def _lay_out(record: EncodedRecord) -> bytes:
-    """Lay out key, value and headers as a batch of Kafka has them, without the lengths."""
-    return b"".join([record.key, record.value, *chain.from_iterable((n.encode(), v) for n, v in record.headers)])
+def _count_batch_bytes(records: Sequence[EncodedRecord]) -> int:
+    """Count the bytes of the batches of these records, which are about one pod: one batch for each topic."""
+    batches: defaultdict[str, list[EncodedRecord]] = defaultdict(list)
+    for record in records:
+        batches[record.topic].append(record)
+    return sum(len(_build_batch(batch)) for batch in batches.values())
+
+
+def _build_batch(records: Sequence[EncodedRecord]) -> bytes:
+    """Build the batch that the producer's client sends, and the broker keeps."""
+    builder = DefaultRecordBatchBuilder(
+        magic=2, compression_type=_ZSTD, is_transactional=0, producer_id=1,
+        producer_epoch=0, base_sequence=0, batch_size=sys.maxsize,
+    )  # fmt: skip
+    for offset, record in enumerate(records):
+        builder.append(offset, 0, record.key, record.value, record.headers)
+    return bytes(builder.build())
 
 
 def decode_attempt(records: Iterable[EncodedRecord]) -> list[AttemptEvent]:

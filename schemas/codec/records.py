@@ -15,7 +15,6 @@ from pydantic import BaseModel, ValidationError
 
 from ..events import EVENTS, Event
 from ..events.base import Model
-from ..ids import build_schema_id
 
 CONTENT_TYPE: Final = "application/json"
 MAX_VALUE_BYTES: Final = 64 * 1024
@@ -36,7 +35,6 @@ _OF_TYPE: Final = {
     event.TYPE: (
         ("ce_specversion", b"1.0"),
         ("ce_type", event.TYPE.encode()),
-        ("ce_dataschema", build_schema_id(event.TYPE).encode()),
         ("content-type", CONTENT_TYPE.encode()),
     )
     for event in EVENTS

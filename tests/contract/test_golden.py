@@ -40,6 +40,8 @@ from schemas.events.schedulers import compute_settings_digest
 from schemas.generate import ROOT
 
 GOLDEN = Path(__file__).parent / "golden"
+RETIRED = {"ce_dataschema"}
+"""Headers that only older records have (decision 0055)."""
 RECORDS = sorted(path for path in GOLDEN.glob("*/*.json") if not path.name.endswith(".headers.json"))
 IDS = [f"{path.parent.name.removeprefix('io.schedulerlog.')}-{path.stem}" for path in RECORDS]
 
@@ -69,16 +71,14 @@ def read_golden(kind: type[E], number: str) -> E:
 @every_record
 def test_a_record_once_written_still_says_the_same_key_and_headers(path: Path) -> None:
     values = rewrite(path)
-    was = read_headers(path)
+    was = {name: value for name, value in read_headers(path).items() if name not in RETIRED}
     assert {name: values[name] for name in was} == was
 
 
 @every_record
-def test_a_record_names_its_schema_and_what_it_is_about(path: Path) -> None:
+def test_a_record_names_what_it_is_about(path: Path) -> None:
     """Also one that was written when records did not."""
     values, says = rewrite(path), json.loads(path.read_bytes())
-    schema = json.loads((ROOT / f"schemas/generated/{path.parent.name}.schema.json").read_text(encoding="utf-8"))
-    assert values["ce_dataschema"] == schema["$id"]
     if "pod" in says and "history" not in path.parent.name:
         assert values["ce_subject"] == f"{says['pod']['namespace']}/{says['pod']['name']}"
     elif "node" in says:
@@ -97,6 +97,8 @@ def rewrite(path: Path) -> dict[str, str]:
 def build_validator(name: str) -> Draft202012Validator:
     """Build the validator of an event type's published schema, which takes ten times as long to check as a record."""
     schema = json.loads((ROOT / f"schemas/generated/{name}.schema.json").read_text(encoding="utf-8"))
+    # By the type of a record a consumer finds its schema (docs/events.md).
+    assert schema["$id"] == f"urn:schedulerlog:{name}"
     Draft202012Validator.check_schema(schema)
     return Draft202012Validator(schema, format_checker=FormatChecker())
 

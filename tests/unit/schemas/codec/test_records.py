@@ -206,7 +206,6 @@ def test_a_record_carries_the_headers_of_cloud_events_in_binary_mode() -> None:
         [
             ("ce_specversion", b"1.0"),
             ("ce_type", b"io.schedulerlog.nodes.judged.v1"),
-            ("ce_dataschema", b"urn:schedulerlog:io.schedulerlog.nodes.judged.v1"),
             ("content-type", b"application/json"),
             ("ce_id", b"0f" * 16 + b"/nodes/0"),
             ("ce_source", b"/clusters/default/schedulers/hami-scheduler"),
