@@ -26,7 +26,11 @@ from schemas.events import ObjectProblem
 
 ENDED: Final = frozenset(("Succeeded", "Failed"))
 _RUNNING: Final = "Running"
-_ENDS_AGAIN: Final = "CrashLoopBackOff"
+_ENDS: Final = ("CrashLoopBackOff", "Error", "OOMKilled")
+"""Reasons of a container that has run; tables have the last two in the place of the first."""
+_NOT_STARTED: Final = ("RunContainerError", "CreateContainerError", "StartError", "ContainerCannotRun")
+_RESTARTS: Final = re.compile(r"(?:started again \d+ times)?")
+"""Words of a table about a container, which name no cause."""
 _CONSEQUENCES: Final = ("BackOff", "Unhealthy", "ProbeWarning", "FailedSync")
 """Reasons of kubelet's warnings that follow from another problem."""
 _FAILED: Final = "failed"
@@ -235,11 +239,13 @@ def _check_start(facts: DiagnosisFacts, pod: PodOnCluster) -> TreeStep:
         return TreeStep("Starts", "yes", [pod.source, *findings], facts.select_unknown("findings"), is_end=True)
     if pod.problems:
         latest = _find_latest_cause(pod.problems)
-        text = f"{latest.reason}: {latest.message}"
+        text = f"{latest.reason}: {latest.message}" if latest.message else latest.reason
         evidence = Evidence("pod", pod.source.record, latest.at, latest.reported_by, words=text)
-        cause = quote_cause(latest.message)
-        words |= {"words": f"{latest.reason}: {cause}", "namespace": facts.namespace, "name": facts.name}
-        code = "ContainerEnds" if pod.has_run and latest.reason == _ENDS_AGAIN else _find_start_failure(text)
+        cause = f": {quote_cause(latest.message)}" if latest.message else ""
+        words |= {"words": f"{latest.reason}{cause}", "namespace": facts.namespace, "name": facts.name}
+        code = "ContainerEnds" if pod.has_run and latest.reason in _ENDS else _find_start_failure(text)
+        if latest.reason in _NOT_STARTED and _RESTARTS.fullmatch(latest.message):
+            code = "ContainerNotStarted"
         words |= _describe_volume(latest.message)
         if code in _OF_VOLUMES and not words.keys() >= _OF_VOLUMES[code]:
             code = "VolumeNotMounted"

@@ -23,7 +23,11 @@ _NOT_STARTED: Final = re.compile(
     r"Create(?:Container|ContainerConfig)Error|StartError|ContainerCannotRun)"
 )
 _ENDED_BADLY: Final = re.compile(r"(?:Init:)?(?:Error|OOMKilled)")
-_REJECTED: Final = re.compile(r"UnexpectedAdmissionError|TopologyAffinityError|OutOf\S+|Evicted|NodeAffinity")
+_AFTER_RUN: Final = ("CrashLoopBackOff", "Error", "OOMKilled")
+"""States of a container that has run."""
+_REJECTED: Final = re.compile(
+    r"UnexpectedAdmissionError|TopologyAffinityError|SMTAlignmentError|OutOf\S+|Evicted|NodeAffinity"
+)
 _UNKNOWN_NODE: Final = "?"
 _ADMISSIONS: Final = frozenset(("RESERVED IN", "ADMITTED BY"))
 """Columns of Kueue's table of Workloads, up to 0.5 and since."""
@@ -94,9 +98,8 @@ def _parse_pod_row(line: str, namespace: str, time: str) -> list[Json] | None:
         state: dict[str, Any] = {"phase": "Failed", "reason": status, "message": ""}
     elif _NOT_STARTED.fullmatch(status) or _ENDED_BADLY.fullmatch(status):
         container: dict[str, Any] = {"restartCount": int(match["restarts"])}
-        waits = "CrashLoopBackOff" if _ENDED_BADLY.fullmatch(status) else reason
-        container["state"] = {"waiting": {"reason": waits}}
-        if waits == "CrashLoopBackOff":
+        container["state"] = {"waiting": {"reason": reason}}
+        if reason in _AFTER_RUN:
             container["lastState"] = {"terminated": {"reason": "Error", "startedAt": time}}
         kind = "initContainerStatuses" if status.startswith("Init:") else "containerStatuses"
         state = {"phase": "Pending", "startTime": time, kind: [container]}

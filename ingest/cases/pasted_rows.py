@@ -58,6 +58,11 @@ _OCCURRED: Final = re.compile(
     r' type="(?P<type>\w+)" reason="(?P<reason>\w+)" message="(?P<note>(?:[^"\\]|\\.)*)"'
 )
 """Event in the log of a component since structured logging; people hide names between angle brackets."""
+_DENIED: Final = re.compile(
+    r'"Pod admission denied" .*pod="(?P<namespace>[^"/]+)/(?P<name>[^"/]+)" reason="(?P<reason>\w+)" '
+    r'message="(?P<note>(?:[^"\\]|\\.)*)"'
+)
+"""Line of a kubelet about a pod that it does not admit."""
 _GO_EVENT: Final = re.compile(
     r"&v1(?:beta1)?\.Event\{(?=.*?\b(?:Regarding|InvolvedObject):v1\.ObjectReference\{Kind:\"(?P<kind>\w+)\", "
     r"Namespace:\"(?P<namespace>[^\"]*)\", Name:\"(?P<name>[^\"]+)\")(?=.*?[ {]Reason:\"(?P<reason>\w+)\")"
@@ -106,7 +111,7 @@ _JENKINS: Final = re.compile(
     r"\[(?P<type>Normal|Warning)\]\[(?P<namespace>[^\s/\]]+)/(?P<name>[^\s\]]+)\]\[(?P<reason>\w+)\] (?P<note>.+)$"
 )
 """Event as Jenkins writes it into the console of a build."""
-_KUBELET_LINE: Final = re.compile(r"(?:^|\s)(?P<host>[a-z0-9][\w.-]*) kubelet\[\d+\]:")
+_KUBELET_LINE: Final = re.compile(r"(?:^|\s)(?P<host>[a-z0-9][\w.-]*) (?:kubelet|kubenswrapper)\[\d+\]:")
 """Line of a kubelet in the journal of its node."""
 _LOGGED_POD: Final = re.compile(r'\bpod="(?P<namespace>[^\s"/]+)/(?P<name>[^\s"/]+)"')
 _TAGGED: Final = re.compile(r"\[(?P<type>Normal|Warning)\]\s+(?P<note>\S.*)$")
@@ -141,6 +146,11 @@ def parse_statement(line: str) -> PastedEvent | None:
         return _build_event(match.groupdict())
     if match := _OCCURRED.search(line):
         return _build_event(match.groupdict() | {"note": _unquote(match["note"])})
+    if match := _DENIED.search(line):
+        namespace, name = match.group("namespace", "name")
+        host = kubelet["host"] if (kubelet := _KUBELET_LINE.search(line)) else ""
+        denied = PastedEvent(match["reason"], _unquote(match["note"]), "kubelet", kind="Pod", name=name, host=host)
+        return replace(denied, namespace=namespace)
     if match := _JENKINS.search(line):
         return _build_event(match.groupdict() | {"kind": "Pod"})
     if match := _GO_EVENT.search(line):

@@ -114,6 +114,7 @@ _SENTENCES: Final = tuple(
         (rf"(?:Pod was rejected: )?{ALLOCATION_FAILED} ?\S.*", "UnexpectedAdmissionError", "kubelet"),
         (r"Resources cannot be allocated with Topology locality.*", "TopologyAffinityError", "kubelet"),
         (r"Node didn't have enough resource: .*", "OutOfResource", "kubelet"),
+        (r"SMT Alignment Error: .*", "SMTAlignmentError", "kubelet"),
         (r"Failed to create pod sandbox: .*", "FailedCreatePodSandBox", "kubelet"),
         (r"Failed to prepare dynamic resources: .*", "FailedPrepareDynamicResources", "kubelet"),
         (

@@ -65,6 +65,8 @@ _POOL_REASONS: Final = (
     (re.compile(r"incompatible requirements, (?:key|label) \"?(?P<details>[^\s\",]+)\"?(?P<typo>[^;]*)"), "pool_label"),
 )
 """Reasons for which Karpenter makes no node of a NodePool, or of a provisioner before v0.32; the nearest first."""
+_MANY_CLAIMS: Final = 3
+"""Nodes begun for one pod that mean more than a change of plan."""
 _RANKS: Final = {name: rank for rank, (_, name) in enumerate(_POOL_REASONS)}
 
 
@@ -137,10 +139,18 @@ def _explain_added(facts: DiagnosisFacts, event: Statement, words: dict[str, Wor
         words |= {"before": came.before, "after": came.after, "reasons": reasons}
         evidence = [event.evidence, came.refusal.evidence]
         return FoundObstacle("AutoscalerAdded", words, evidence=evidence, clauses=["reasons"] if came.reasons else [])
+    if nominated and (count := _count_claims(facts)) >= _MANY_CLAIMS:
+        return FoundObstacle("NodesNotTaken", words | {"count": count}, evidence=[event.evidence])
     if time and facts.now - time > _SOON:
         words["ago"] = describe_age(time, facts)
         return FoundObstacle("AutoscalerLate", words, evidence=[event.evidence])
     return FoundObstacle("AutoscalerAdds", words, evidence=[event.evidence], clauses=clauses)
+
+
+def _count_claims(facts: DiagnosisFacts) -> int:
+    """Count the nodes on which Karpenter has meant to place the pod."""
+    claims = (_CLAIM.search(event.text) for event in iterate_events(facts, "Nominated"))
+    return len({claim["claim"] for claim in claims if claim})
 
 
 def _find_launch_failure(facts: DiagnosisFacts, event: Statement) -> Statement | None:

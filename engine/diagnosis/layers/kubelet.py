@@ -33,7 +33,8 @@ _KUBELET: Final = "kubelet"
 _DEFAULT_SCHEDULER: Final = "default-scheduler"
 _LACKS: Final = "KubeletLacksDevices"
 _TOPOLOGY: Final = "TopologyAffinityError"
-_ADMISSION: Final = ("UnexpectedAdmissionError", _TOPOLOGY, "SMTAlignmentError", "NodeAffinity")
+_UNEXPECTED: Final = "UnexpectedAdmissionError"
+_ADMISSION: Final = (_UNEXPECTED, _TOPOLOGY, "SMTAlignmentError", "NodeAffinity")
 """Reasons of events about pods that the kubelet did not admit."""
 _OUT: Final = "OutOf"
 _SAME_MOMENT: Final = timedelta(seconds=5)
@@ -43,6 +44,7 @@ _CHOICE_MATTERS: Final = frozenset(
     (
         _LACKS, "KubeletUnhealthyDevices", "KubeletPluginUnbound", "KubeletPluginFailed", "KubeletVgpuUnbound",
         "KubeletOutOfResource", "KubeletOffersNone", "KubeletUnregistered", "KubeletRefusedPod", "KubeletTopology",
+        "KubeletLacksCores", "KubeletWordsMissing",
     )
 )  # fmt: skip
 """Obstacles that may come from a scheduler that does not count what runs on the node."""
@@ -77,6 +79,11 @@ _OUT_OF: Final = re.compile(
     r"capacity: (?P<capacity>\d+)"
 )
 _LOCALITY: Final = re.compile(r"Resources cannot be allocated with Topology locality")
+_UNALIGNED: Final = re.compile(r"requested (?P<asked>\d+) cpus not multiple cpus per core = (?P<per_core>\d+)")
+_CORES: Final = re.compile(
+    r"not enough free physical CPUs: available physical CPUs = (?P<free>\d+), requested CPUs = (?P<asked>\d+), "
+    r"CPUs per core = (?P<per_core>\d+)"
+)
 _LOW: Final = re.compile(
     r"The node was low on resource: (?P<resource>[^.]+)\.(?: Threshold quantity: (?P<threshold>[^,]+), "
     r"available: (?P<available>[^\s,]+)\.)?"
@@ -138,6 +145,8 @@ def _find_refusal(facts: DiagnosisFacts, pod: PodOnCluster) -> FoundObstacle | N
         "reason": reason,
         "words": quote(f"{reason}: {words}" if words else reason),
         "again": describe_next_pod(pod),
+        "namespace": facts.namespace,
+        "name": facts.name,
     }
     choice, chooser = _describe_choice(facts, pod)
     numbers = {name: int(value) for name, value in details.items() if isinstance(value, str) and value.isdecimal()}
@@ -195,6 +204,8 @@ def _explain(reason: str, words: str, pod: PodOnCluster) -> Explained:
             return explain(match, words, pod)
     if reason.startswith(_YUNIKORN):
         return "RejectedByScheduler", {"scheduler": pod.scheduler}, []
+    if not words and (reason == _UNEXPECTED or reason.startswith(_OUT)):
+        return "KubeletWordsMissing", {}, []
     if reason == "Preempting":
         return "KubeletPreempted", {}, []
     if reason in ("NodeShutdown", "Shutdown", "Terminated"):
@@ -279,6 +290,14 @@ def _explain_topology(_match: re.Match[str], _words: str, _pod: PodOnCluster) ->
     return "KubeletTopology", {}, []
 
 
+def _explain_unaligned(match: re.Match[str], _words: str, _pod: PodOnCluster) -> Explained:
+    return "KubeletCpusUnaligned", match.groupdict(), []
+
+
+def _explain_cores(match: re.Match[str], _words: str, _pod: PodOnCluster) -> Explained:
+    return "KubeletLacksCores", match.groupdict(), []
+
+
 def _explain_limit(match: re.Match[str], words: str, _pod: PodOnCluster) -> Explained:
     return "KubeletEvictedOverLimit", {"limit": match["limit"], "cause": quote(words)}, []
 
@@ -291,6 +310,8 @@ _TEXTS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str, PodOnCl
     (_VGPU_UNBOUND, _explain_vgpu_unbound),
     (_OUT_OF, _explain_out_of),
     (_LOCALITY, _explain_topology),
+    (_UNALIGNED, _explain_unaligned),
+    (_CORES, _explain_cores),
     (_LOW, _explain_low),
     (_LIMIT, _explain_limit),
     (_LOST, _explain_lost),
