@@ -27,7 +27,9 @@ def show_details(screen: Screen, diagnosis: Json, chosen: str, *, is_wide: bool)
     if nodes := diagnosis.get("nodes"):
         passed = sum(node["status"] == "passed" for node in nodes)
         screen.skip_line()
-        screen.print_line(f"Nodes: {passed:,} of {len(nodes):,} would take it", "bold")
+        counted = ((diagnosis["obstacle"] or {}).get("numbers") or {}).get("of_nodes", 0)
+        title = "Nodes" if counted <= len(nodes) else f"Nodes that a record names, of {counted:,}"
+        screen.print_line(f"{title}: {passed:,} of {len(nodes):,} would take it", "bold")
         screen.print_table(
             ["#NODES", "VERDICT", "WHY", "NAMES"], to_node_rows(nodes, chosen, is_wide=is_wide), indent=2
         )

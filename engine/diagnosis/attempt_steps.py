@@ -13,7 +13,7 @@ from engine.diagnosis.logged_steps import explain_by_log, find_unread_request
 from engine.diagnosis.missing_resources import add_offered, describe_missing_resource
 from engine.diagnosis.open_nodes import Closed
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
-from engine.diagnosis.refused_nodes import RefusedNodes, count_judged_nodes, group_refused_nodes
+from engine.diagnosis.refused_nodes import RefusedNodes, count_judged_nodes, group_refused_nodes, is_about_devices
 from engine.diagnosis.texts import (
     GPU_MEMORY_OF_KAI,
     find_obstacle_of_error,
@@ -25,7 +25,7 @@ from engine.diagnosis.wording import NOTHING, describe_share, enumerate_names, q
 from engine.hami.node_checks import is_deleted
 from engine.hami.node_lock import find_locked_node, is_contention
 from engine.hami.quantities import parse_whole
-from engine.hami.reason_codes import DEVICE_REASON_CODES, ReasonCode
+from engine.hami.reason_codes import EXTENDER_REASON_CODES, ReasonCode
 from engine.hami.vendor_catalog import is_share_resource
 from schemas.events import AttemptSummarized
 
@@ -48,14 +48,6 @@ _WITH_CAUSE: Final = (
     ReasonCode.NODE_UNREGISTERED,
     ReasonCode.NODE_OF_ANOTHER_SCHEDULER,
     ReasonCode.CARD_INSUFFICIENT_MEMORY,
-)
-_EXTENDER_CODES: Final = frozenset(
-    (
-        *DEVICE_REASON_CODES,
-        ReasonCode.NODE_UNREGISTERED,
-        ReasonCode.NODE_OF_ANOTHER_SCHEDULER,
-        ReasonCode.NODE_UNFIT_POD,
-    )
 )
 KUBE_SCHEDULER_LOG: Final = "kube-scheduler-log"
 _MAX_REASONS: Final = 3
@@ -193,7 +185,8 @@ def _derive_obstacle(
     if group.has_devices and group.has_accepted_devices:
         others = sum(other.count for other in groups if not other.has_accepted_devices)
         models = _list_accepted_models(groups, facts)
-        if others:
+        # Nobody has looked at the devices of a node that kube-scheduler's filters refused.
+        if others and all(is_about_devices(other.code) or not other.has_accepted_devices for other in groups):
             # Nodes that were not offered have such devices or not: nobody has looked.
             total = max(count_judged_nodes(attempt) - others, group.count)
             kind = (
@@ -286,7 +279,7 @@ def _build_obstacle(
     if group.details and code == ReasonCode.NODE_INSUFFICIENT_DEVICE and "asked" not in clauses:
         clauses.append("cause")
     # kube-scheduler only counts the nodes that its extender refused.
-    if code in _EXTENDER_CODES and any(report.source == KUBE_SCHEDULER_LOG for report in attempt.reports):
+    if code in EXTENDER_REASON_CODES and any(report.source == KUBE_SCHEDULER_LOG for report in attempt.reports):
         clauses.append("in_extender")
     return FoundObstacle(code, words, _collect_numbers(words, group), group.names, group.count, evidence, clauses)
 

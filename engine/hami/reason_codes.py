@@ -50,3 +50,10 @@ _ALL: Final = tuple(ReasonCode)
 # By position, so that a new code above the first verdict about a node counts as one of a device.
 DEVICE_REASON_CODES: Final = _ALL[: _ALL.index(ReasonCode.NODE_INSUFFICIENT_DEVICE)]
 """Codes that refuse a device."""
+EXTENDER_REASON_CODES: Final = frozenset(
+    (
+        *DEVICE_REASON_CODES, ReasonCode.NODE_INSUFFICIENT_DEVICE, ReasonCode.NODE_UNREGISTERED,
+        ReasonCode.NODE_OF_ANOTHER_SCHEDULER, ReasonCode.NODE_UNFIT_POD,
+    )
+)  # fmt: skip
+"""Codes under which HAMi's extender refuses a node that kube-scheduler's filters let pass."""

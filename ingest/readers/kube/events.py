@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.hami.node_lock import is_contention
-from engine.hami.reason_codes import DEVICE_REASON_CODES, ReasonCode
+from engine.hami.reason_codes import EXTENDER_REASON_CODES, ReasonCode
 from ingest.readers.kube.node_verdicts import NodeVerdicts, PodFacts, collect_verdicts
 from ingest.readers.kube.open_attempts import EventGroup
 from ingest.readers.kube.scheduling_events import SchedulingEvent
@@ -39,14 +39,6 @@ PREEMPTED: Final = "Preempted"
 """The type of the condition that a preempted pod is observed with: Kubernetes has only an event for it."""
 
 _WHICH_NODES: Final = "which nodes were refused"
-_EXTENDER_CODES: Final = frozenset(
-    (
-        *DEVICE_REASON_CODES,
-        ReasonCode.NODE_UNREGISTERED,
-        ReasonCode.NODE_OF_ANOTHER_SCHEDULER,
-        ReasonCode.NODE_UNFIT_POD,
-    )
-)
 _REFUSED_BEFORE: Final = re.compile(r"\d+/\d+ nodes are available: ")
 """Beginning of kube-scheduler's text about a refusal, also of a pod as such."""
 _CONCLUDING: Final = ("failed", "refused", "fits", "chosen", "failed by code")
@@ -89,7 +81,7 @@ def counts_nodes(nodes: NodeVerdicts) -> bool:
     if nodes.verdicts or nodes.is_cut:
         return False
     if nodes.counts:
-        return not nodes.error and _EXTENDER_CODES.isdisjoint(nodes.counts)
+        return not nodes.error and EXTENDER_REASON_CODES.isdisjoint(nodes.counts)
     return bool(_REFUSED_BEFORE.match(nodes.message))
 
 

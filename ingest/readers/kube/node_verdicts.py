@@ -1,10 +1,11 @@
 """The nodes that an attempt's scheduling events name, with their verdicts, and those that they only count."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from engine.hami.reason_codes import EXTENDER_REASON_CODES, ReasonCode
 from ingest.readers.kube.failure_messages import CUT_MARK, FailureMessage, parse_failure
 from ingest.readers.kube.open_attempts import EventGroup
 from ingest.readers.kube.scheduling_events import SchedulingEvent
@@ -114,14 +115,23 @@ def _add_refusal(outcome: NodeVerdicts, event: SchedulingEvent, facts: PodFacts)
     outcome.message, outcome.is_cut = message.text, message.is_cut
     outcome.total = max(outcome.total, message.total)
     outcome.nominated = message.nominated or facts.nominated
-    # Where HAMi named nodes, kube-scheduler's counts are of the same nodes and must not be added.
     if outcome.reasons or outcome.counts:
+        _add_unnamed(outcome, message.counts)
         return
     # Counts explain HAMi's event about all nodes, which up to v2.5 has no count and would pass for an error.
     outcome.error = message.error or ("" if message.counts or message.nodes else outcome.error)
     outcome.counts.update(message.counts)
     for name, reason in message.nodes.items():
         outcome.verdicts[name], outcome.reasons[name] = REFUSED, reason
+
+
+def _add_unnamed(outcome: NodeVerdicts, counts: Mapping[str, int]) -> None:
+    """Add the nodes that HAMi's events do not name: those that kube-scheduler's filters refused before HAMi was asked,
+    and those without devices. kube-scheduler counts the others too, under HAMi's codes."""
+    for reason, count in counts.items():
+        code = reason.partition(":")[0]
+        if code == ReasonCode.NODE_UNREGISTERED or code not in EXTENDER_REASON_CODES:
+            outcome.counts[reason] = max(outcome.counts.get(reason, 0), count)
 
 
 def _restore_cut(message: FailureMessage, facts: PodFacts) -> FailureMessage:

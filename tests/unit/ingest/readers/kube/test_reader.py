@@ -160,6 +160,25 @@ def test_hamis_events_and_kube_schedulers_event_are_one_attempt() -> None:
     assert attempt.scheduler_message == text
 
 
+def test_nodes_that_hami_was_not_offered_or_knows_nothing_of_are_counted_beside_its_own() -> None:
+    text = (
+        "0/11 nodes are available: 1 NodeUnfitPod: 8/8 NumaNotFit, 2 node unregistered, 3 node(s) had untolerated taint "
+        "{dedicated: infer}, 1 node(s) were unschedulable, 4 NodeUnfitPod. preemption: 0/11 nodes are available: "
+        "11 Preemption is not helpful for scheduling."
+    )
+    event = an_event(
+        "FailedScheduling", text, pod="deepseek", time="2026-11-21T03:13:32.91Z", scheduler="hami-scheduler"
+    )
+    (attempt,) = list_attempts(read(*(("event", hami_event) for hami_event in [*HAMI_FAILS, event])))
+    assert attempt.nodes == ["node1", "node3", "node4", "node5"]
+    assert attempt.offered_nodes == 11
+    assert attempt.refused_nodes == {
+        "node unregistered": 2,
+        "node(s) had untolerated taint {dedicated: infer}": 3,
+        "node(s) were unschedulable": 1,
+    }
+
+
 def test_a_node_with_two_codes_counts_for_both() -> None:
     more = an_old_event("FilteringFailed", "2 nodes CardCordoned(node1,node9)")
     (attempt,) = list_attempts(read(*(("event", hami_event) for hami_event in [more, *HAMI_FAILS])))
