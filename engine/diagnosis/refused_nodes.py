@@ -1,5 +1,6 @@
 """Nodes that an attempt refused, each once, under the reason that decides it."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -19,8 +20,9 @@ from engine.diagnosis.texts import (
     get_kind,
 )
 from engine.hami.annotations import GPU_COUNT
-from engine.hami.reason_codes import DEVICE_REASON_CODES, ReasonCode
-from schemas.events import NOT_REACHED, REFUSED, UNREGISTERED, AttemptSummarized, Refusal, Request
+from engine.hami.reason_codes import DEVICE_REASON_CODES, EXTENDER_REASON_CODES, ReasonCode
+from engine.summaries.reports import find_filter_giver
+from schemas.events import NOT_REACHED, REFUSED, SCHEDULER, UNREGISTERED, AttemptSummarized, Refusal, Request
 from schemas.reasons import read_catalogue
 
 KINDS: Final[Mapping[Kind, int]] = {kind: rank for rank, kind in enumerate(get_args(Kind))}
@@ -34,6 +36,8 @@ _OTHER_DEVICES: Final = frozenset(
 """Reasons of nodes without any device that the pod accepts."""
 _CHECK_ORDER: Final = {code.value: rank for rank, code in enumerate(DEVICE_REASON_CODES)}
 HAMI_LOG: Final = "hami-log"
+_EXTENDERS: Final = (SCHEDULER, HAMI_LOG)
+"""Sources that name the nodes which kube-scheduler's filters let pass, and no other."""
 NODE_LINES_LEVEL: Final = 4
 """The log level from which on HAMi writes a line for every node that it judges."""
 NAMES_REQUEST: Final = frozenset(
@@ -47,6 +51,9 @@ _INSUFFICIENT: Final = "InsufficientResource"
 _SEPARATE: Final = frozenset((_INSUFFICIENT, OTHER_WORDS))
 """Obstacles that are separate for each resource or text."""
 
+
+_TOTAL: Final = re.compile(r"\d+/(?P<nodes>\d{1,9}) nodes are available: ")
+_COUNTED: Final = re.compile(r"(?P<nodes>\d{1,9}) (?P<reason>.+?)(?=, \d|\.*$)")
 
 Rows = npt.NDArray[np.intp]
 
@@ -176,8 +183,10 @@ def _encode_request(group: RefusedNodes) -> str:
 
 def count_judged_nodes(attempt: AttemptSummarized) -> int:
     """Count the nodes that the attempt judged; if a source only counts them, as many as it looked at."""
-    if attempt.refused_nodes:
-        return max(attempt.offered_nodes, *attempt.refused_nodes.values())
+    if counts := _count_unnamed(attempt):
+        # kube-scheduler's total has the nodes too that it did not offer to an extender.
+        total = _TOTAL.match(attempt.scheduler_message)
+        return max(attempt.offered_nodes, int(total["nodes"]) if total else 0, *counts.values())
     judged = len(attempt.nodes) - len(_select_rows(attempt, NOT_REACHED))
     return judged + _count_unregistered(attempt)
 
@@ -288,9 +297,28 @@ def find_refused_request(attempt: AttemptSummarized, refusal: Refusal, refused_b
 def _list_counted(attempt: AttemptSummarized) -> Iterator[RefusedNodes]:
     asking = [request for request in attempt.requests if request.count]
     request = asking[0] if len(asking) == 1 else None
-    for words, count in attempt.refused_nodes.items():
+    for words, count in _count_unnamed(attempt).items():
         code, details = find_obstacle_of_reason(words)
         yield RefusedNodes(code, count, request=request, details=(details,) if details else ())
+
+
+def _count_unnamed(attempt: AttemptSummarized) -> Mapping[str, int]:
+    """Count the refused nodes by reason that the verdicts do not name.
+
+    An extender sees no node that the filters of kube-scheduler refuse, whose event counts it, and those of the
+    extender under the extender's codes, which are named.
+    """
+    giver = find_filter_giver(attempt)
+    total = _TOTAL.match(attempt.scheduler_message)
+    if total is None or len(attempt.reports) == 1 or giver is None or giver.source not in _EXTENDERS or attempt.chosen:
+        return attempt.refused_nodes
+    named = set(EXTENDER_REASON_CODES)
+    if not len(_select_rows(attempt, UNREGISTERED)):
+        named.discard(ReasonCode.NODE_UNREGISTERED)
+    text = attempt.scheduler_message[total.end() :].partition(" preemption: ")[0]
+    counted = ((match["reason"], int(match["nodes"])) for match in _COUNTED.finditer(text))
+    filtered = {reason: nodes for reason, nodes in counted if reason.partition(":")[0] not in named}
+    return {**filtered, **attempt.refused_nodes}
 
 
 def _join_groups(groups: Sequence[RefusedNodes], judged: int) -> RefusedNodes:

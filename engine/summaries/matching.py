@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from engine.summaries.reports import KUBE_EVENTS
-from schemas.events import FILTER_END, AttemptSummarized, PublishedAttempt, PublishedReport, Report
+from schemas.events import FILTER_END, AttemptSummarized, PublishedAttempt, PublishedReport, Report, Status
 
 MAX_SKEW: Final = timedelta(milliseconds=250)
 """Largest difference between the clock of a scheduler and that of the events about it."""
@@ -36,6 +36,16 @@ class _Gap(NamedTuple):
     needs_skew: bool
     """True if both times can be one time only if the clocks differ."""
     length: timedelta
+
+
+class _Tried(NamedTuple):
+    """An attempt, reduced to what a report is compared with."""
+
+    pod_uid: str
+    status: Status
+    chosen: str | None
+    is_refused: bool
+    reports: Sequence[PublishedReport]
 
 
 class _Candidate(NamedTuple):
@@ -66,7 +76,16 @@ def match(attempts: Sequence[PublishedAttempt], summary: AttemptSummarized) -> M
     return Match(None, [candidate.attempt.attempt_id for candidate in candidates])
 
 
-def _can_match(attempt: PublishedAttempt, summary: AttemptSummarized, report: PublishedReport) -> bool:
+def reports_same_try(attempt: AttemptSummarized, report: AttemptSummarized) -> bool:
+    """Tell whether the only report of ``report`` is about the attempt."""
+    reports = [to_published_report(other, attempt.version) for other in attempt.reports]
+    tried = _Tried(attempt.pod.uid, attempt.status, attempt.chosen, is_refused(attempt), reports)
+    (own_report,) = report.reports
+    published = to_published_report(own_report, report.version)
+    return _can_match(tried, report, published) and _measure_gap(tried, published) is not None
+
+
+def _can_match(attempt: PublishedAttempt | _Tried, summary: AttemptSummarized, report: PublishedReport) -> bool:
     """Tell whether both agree in everything but the time. A fact that one of them leaves open contradicts nothing."""
     if any(published.source == report.source for published in attempt.reports):
         return False
@@ -98,7 +117,7 @@ def is_refused(summary: AttemptSummarized) -> bool:
     return summary.ended_at is not None and summary.chosen is None and not summary.error
 
 
-def _measure_gap(attempt: PublishedAttempt, report: PublishedReport) -> _Gap | None:
+def _measure_gap(attempt: PublishedAttempt | _Tried, report: PublishedReport) -> _Gap | None:
     """Measure the time between both reports; None if it is too long for one try."""
     others = attempt.reports
     if report.knows_only_bind:

@@ -8,6 +8,8 @@ from typing import Final
 
 from engine.diagnosis.logged_facts import EarlierAttempts, LoggedFact, LoggedFacts, UnfinishedAttempt
 from engine.summaries.fold import AttemptFold
+from engine.summaries.matching import reports_same_try
+from engine.summaries.reports import combine
 from runtime.bounded_cache import BoundedCache
 from schemas.answers.attempts import DeviceLog
 from schemas.codec.records import Rejected, decode, encode
@@ -31,7 +33,7 @@ MAX_PODS: Final = 20_000
 MAX_STATES: Final = 20_000
 """Node states that are remembered: as many as a reader remembers to have emitted."""
 _MAX_ATTEMPTS: Final = 2
-"""Attempts kept for a pod: a bind is often reported when the next attempt has begun."""
+"""Attempts of a reader kept for a pod: a bind is often reported when the next attempt has begun."""
 
 _WITHOUT_REASON: Final = re.compile(r"no available node, |pod with pgName: \S+ last failed in ")
 """Words that end an attempt and say nothing of its nodes: HAMi's last event, coscheduling's pause after a refusal."""
@@ -59,6 +61,7 @@ class StatesInLog:
 class AttemptInLog:
     """One attempt, as far as the log reports it."""
 
+    reader: str
     _events: list[AttemptEvent] = field(default_factory=list)
     """Events that the summary is made of. They are folded when somebody asks: a pod may be tried thousands of times."""
     devices: list[DevicesJudged] = field(default_factory=list)
@@ -118,10 +121,11 @@ class PodInLog:
 
     def add(self, event: AttemptEvent, states: StatesInLog) -> None:
         if event.attempt_id not in self._latest:
-            self._latest[event.attempt_id] = AttemptInLog()
+            self._latest[event.attempt_id] = AttemptInLog(event.reader)
             self.attempts += 1
-            while len(self._latest) > _MAX_ATTEMPTS:
-                del self._latest[next(iter(self._latest))]
+            of_reader = [name for name, attempt in self._latest.items() if attempt.reader == event.reader]
+            for name in of_reader[:-_MAX_ATTEMPTS]:
+                del self._latest[name]
         self._latest[event.attempt_id].add(event, states)
 
     def add_unfinished(self, attempt: UnfinishedAttempt) -> None:
@@ -132,16 +136,27 @@ class PodInLog:
         self.add(event, StatesInLog())
         self._latest[event.attempt_id].is_unfinished = True
 
+    def join(self, other: "PodInLog") -> None:
+        """Take over what the other's readers report of the latest attempt here."""
+        latest, _ = self.find_latest()
+        others = other._latest.items()
+        self._latest |= {name: report for name, report in others if reports_same_try(latest, report.summarize())}
+
     def names_nodes(self) -> bool:
         """Tell whether an attempt names nodes."""
         return any(attempt.summarize().nodes for attempt in self._latest.values())
 
     def find_latest(self) -> tuple[AttemptSummarized, AttemptInLog]:
-        """Find the attempt that began last, and summarize it; one without a reason yields to the other."""
+        """Find the attempt that began last, and summarize it with what other sources report of the same try; one
+        without a reason yields to the other."""
         summaries = [(attempt.summarize(), attempt) for attempt in self._latest.values()]
-        latest = max(summaries, key=lambda pair: pair[0].started_at)
-        others = [pair for pair in summaries if pair is not latest and _has_reason(pair[0])]
-        return others[-1] if others and _is_without_reason(latest[0]) else latest
+        summary, latest = max(summaries, key=lambda pair: pair[0].started_at)
+        others = [pair for pair in summaries if pair[1] is not latest]
+        for other, attempt in others:
+            if reports_same_try(summary, other):
+                summary, latest = combine(summary, other), latest if latest.devices else attempt
+        reasons = [pair for pair in others if _has_reason(pair[0])]
+        return reasons[-1] if reasons and _is_without_reason(summary) else (summary, latest)
 
 
 @dataclass(slots=True)

@@ -52,8 +52,10 @@ class LoggedAttempts:
             return None
         started = logged.find_latest()[0].started_at
         reported = pods.pods.get(self.pod)
-        # Events of the same try name no nodes; those of a later one are newer than the log.
+        # Events name few nodes of a try; those of a later one are newer than the log.
         if reported is None or reported.find_latest()[0].started_at - started < _SAME_TRY:
+            if reported:
+                logged.join(reported)
             pods.pods[self.pod] = logged
         return started
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.hami.node_lock import is_contention
-from engine.hami.reason_codes import EXTENDER_REASON_CODES, ReasonCode
+from engine.hami.reason_codes import EXTENDER_REASON_CODES
 from ingest.readers.kube.node_verdicts import NodeVerdicts, PodFacts, collect_verdicts
 from ingest.readers.kube.open_attempts import EventGroup
 from ingest.readers.kube.scheduling_events import SchedulingEvent

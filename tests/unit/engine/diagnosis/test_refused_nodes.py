@@ -311,3 +311,33 @@ def test_rows_are_split_by_refusal_and_by_the_container_that_was_refused() -> No
     rows = np.array([0, 1, 2, 3, 4])
     assert sorted(group.tolist() for group in split_by_refusal(attempt, rows)) == [[0, 3], [1, 4], [2]]
     assert list(split_by_refusal(attempt, np.array([], np.intp))) == []
+
+
+def test_nodes_that_no_extender_saw_are_counted_from_kube_schedulers_words() -> None:
+    """The words as kube-scheduler 1.34 writes them, of nine nodes: HAMi's log names the only one that it judged."""
+    words = (
+        "0/9 nodes are available: 1 NodeUnfitPod, 2 node unregistered, 6 node(s) had untolerated taint {a: b, c: d}. "
+        "preemption: 0/9 nodes are available: 9 Preemption is not helpful for scheduling."
+    )
+    reports = [
+        a_report(source="hami-log", levels=[5], gives=["filter"]),
+        a_report(source="kube-events", gives=["scheduler message"]),
+    ]
+    attempt = an_attempt([a_refusal(CardInsufficientMemory=2)], [0], scheduler_message=words, reports=reports)
+    assert list_groups(attempt) == [
+        (MEMORY, 1, ["n0"]), ("TaintNotTolerated", 6, []), (Code.NODE_UNREGISTERED, 2, []),
+    ]  # fmt: skip
+    assert count_judged_nodes(attempt) == 9
+
+
+@pytest.mark.parametrize("source", ["kai-log", "kube-events"])
+def test_a_scheduler_that_names_all_nodes_needs_no_words_of_an_event(source: str) -> None:
+    reports = [
+        a_report(source=source, gives=["filter"]),
+        a_report(source="kube-scheduler-log", gives=["scheduler message"]),
+    ]
+    attempt = an_attempt(
+        [a_refusal(CardInsufficientMemory=2)], [0], reports=reports,
+        scheduler_message="0/3 nodes are available: 2 node(s) were unschedulable.",
+    )  # fmt: skip
+    assert list_groups(attempt) == [(MEMORY, 1, ["n0"])]

@@ -263,3 +263,21 @@ def test_volcanos_words_about_a_gang_are_of_each_member_that_waits() -> None:
         assert diagnosis.obstacle
         assert diagnosis.obstacle.code == "GangIncomplete"
         assert "2 of 3, 1 is missing" in diagnosis.sentence.en
+
+
+def test_nodes_that_only_kube_scheduler_refused_stand_beside_those_that_hami_names(tmp_path: Path) -> None:
+    (tmp_path / "events.txt").write_text(
+        "Events:\n"
+        "  Type     Reason            Age   From            Message\n"
+        "  ----     ------            ----  ----            -------\n"
+        "  Warning  FailedScheduling  16s   hami-scheduler  0/9 nodes are available: 2 node(s) had untolerated taint "
+        "{dedicated: infer}, 3 NodeUnfitPod, 4 node unregistered.\n"
+        "  Warning  FilteringFailed   16s   hami-scheduler  2 nodes CardInsufficientMemory(node-a,node-b)\n"
+        "  Warning  FilteringFailed   16s   hami-scheduler  1 nodes CardTypeMismatch(node-c)\n"
+    )
+    (answer,) = diagnose_pods(read_case([tmp_path]), ["default/pod"])
+    # Whether the two tainted nodes have devices that the pod accepts, nobody has looked.
+    assert answer.diagnosis.headline.en == "2 of 9 nodes lack memory."
+    assert [(other.code, other.numbers["nodes"]) for other in answer.diagnosis.other_obstacles] == [
+        ("CardTypeMismatch", 1), ("TaintNotTolerated", 2), ("node unregistered", 4),
+    ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 import json
 import tarfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
@@ -103,6 +104,28 @@ def test_objects_and_a_log_are_joined(tmp_path: Path) -> None:
     (tmp_path / "hami.log").write_bytes(b"\n".join(lines) + b"\n")
     write_json(tmp_path, "pods.json", POD)
     assert set(select_pods(read_case([tmp_path]), "")) == {"ml/p", "ml/trainer"}
+
+
+def test_a_log_and_the_event_about_one_try_are_one_attempt(tmp_path: Path) -> None:
+    """HAMi's log says why, of the node that it was offered; kube-scheduler's event has the two other nodes."""
+    reason = "2/2 CardInsufficientMemory"
+    lines = [write_start(seconds=0.005), write_request(1), write_unfit("n1", reason), write_failure(1)]
+    log = tmp_path / "hami.log"
+    log.write_bytes(b"\n".join(lines) + b"\n")
+    year = datetime.fromtimestamp(log.stat().st_mtime, UTC)
+    tried = year.replace(month=11, day=21, hour=3, minute=6, second=0)
+    tried = tried.replace(year=year.year - 1) if tried > year else tried
+    words = "0/3 nodes are available: 1 NodeUnfitPod, 2 node(s) were unschedulable."
+    event = EVENT | {
+        "involvedObject": {"kind": "Pod", "namespace": "ml", "name": "trainer", "uid": "uid-trainer"},
+        "message": words, "firstTimestamp": f"{tried:%FT%TZ}", "lastTimestamp": f"{tried:%FT%TZ}",
+        "source": {"component": "hami-scheduler"},
+    }  # fmt: skip
+    write_json(tmp_path, "events.json", event)
+    (answer,) = diagnose_pods(read_case([tmp_path]), ["ml/trainer"])
+    diagnosis = answer.diagnosis
+    assert diagnosis.headline.en == "1 of 3 nodes lacks memory: 20,480 MiB asked."
+    assert [(other.code, other.numbers["nodes"]) for other in diagnosis.other_obstacles] == [("NodeCordoned", 2)]
 
 
 def test_a_file_that_cannot_be_read_is_a_problem_of_the_case(tmp_path: Path) -> None:

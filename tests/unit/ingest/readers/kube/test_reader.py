@@ -162,8 +162,8 @@ def test_hamis_events_and_kube_schedulers_event_are_one_attempt() -> None:
 
 def test_nodes_that_hami_was_not_offered_or_knows_nothing_of_are_counted_beside_its_own() -> None:
     text = (
-        "0/11 nodes are available: 1 NodeUnfitPod: 8/8 NumaNotFit, 2 node unregistered, 3 node(s) had untolerated taint "
-        "{dedicated: infer}, 1 node(s) were unschedulable, 4 NodeUnfitPod. preemption: 0/11 nodes are available: "
+        "0/11 nodes are available: 1 NodeUnfitPod: 8/8 NumaNotFit, 2 node unregistered, 3 node(s) had untolerated "
+        "taint {dedicated: infer}, 1 node(s) were unschedulable, 4 NodeUnfitPod. preemption: 0/11 nodes are available: "
         "11 Preemption is not helpful for scheduling."
     )
     event = an_event(
