@@ -104,7 +104,9 @@ def is_moved_and_placed(pods: Mapping[str, str | None], objects: Sequence[Object
     A second calculation: each step is judged on a cluster that is described again.
     """
     left = [item for item in objects if item["metadata"]["name"] not in pods]
-    moved = [item for item in objects if item["metadata"]["name"] in pods]
+    of_name = {item["metadata"]["name"]: item for item in objects}
+    # In the order of the plan: a pod may take the place that another one would have had.
+    moved = [of_name[name] for name in pods]
     (source,) = {item["spec"]["nodeName"] for item in moved}
     cordoned = [
         {**item, "spec": {**item["spec"], "unschedulable": True}} if item["metadata"]["name"] == source else item
