@@ -119,7 +119,7 @@ def test_a_claim_for_which_no_volume_can_be_made_is_named_with_its_class() -> No
     )
 
 
-def test_storage_without_space_for_a_new_volume_is_told_from_one_that_cannot_be_made() -> None:
+def test_storage_without_space_for_a_new_volume_has_an_obstacle_of_its_own() -> None:
     driver = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": DRIVER}}
     capacity = {
         "apiVersion": "storage.k8s.io/v1", "kind": "CSIStorageCapacity", "capacity": "9Gi", "storageClassName": "disk",
