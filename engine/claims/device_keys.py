@@ -8,7 +8,7 @@ from typing import Any, Final
 from engine.claims.cel.reads import Path
 from engine.claims.slices import SliceDevice
 
-FORMAT: Final = 2
+_FORMAT: Final = 2
 """Format of `marshal` in which equal values have equal bytes; later ones refer back to objects seen before."""
 
 
@@ -35,11 +35,16 @@ def make_key(names: PropertyNames | None, device: SliceDevice) -> bytes:
     values: Any = device.attributes, device.capacity
     if names is not None:
         values = list(map(device.attributes.get, names.attributes)), list(map(device.capacity.get, names.capacity))
+    return encode_values(values)
+
+
+def encode_values(values: Any) -> bytes:
+    """Encode values of devices: equal ones have equal bytes."""
     try:
-        return marshal.dumps(values, FORMAT)
+        return marshal.dumps(values, _FORMAT)
     except ValueError:
         # Objects of files are dictionaries of a class of their own, which know the lines of their keys.
-        return marshal.dumps(_to_plain(values), FORMAT)
+        return marshal.dumps(_to_plain(values), _FORMAT)
 
 
 def _to_plain(value: Any) -> Any:

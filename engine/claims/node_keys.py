@@ -1,11 +1,10 @@
 """Keys of nodes for one pod: the search has one outcome on all nodes with one key."""
 
-import marshal
 from collections.abc import Sequence
 from typing import Any, Final
 
 from engine.claims.cel.reads import Path
-from engine.claims.device_keys import FORMAT, PropertyNames, list_names
+from engine.claims.device_keys import PropertyNames, encode_values, list_names
 from engine.claims.inventory import Inventory
 from engine.claims.matching import DeviceMatcher, SelectorOrigin
 from engine.claims.pod_claims import ClaimsOfPod
@@ -74,7 +73,7 @@ class NodeKeyMaker:
             devices = [device for device in devices if device.get("name") not in taken]
         elif taken:
             flags = [device.get("name") in taken for device in devices]
-        return marshal.dumps((driver, len(devices), flags, self._list_values(slice_, devices)), FORMAT)
+        return encode_values((driver, len(devices), flags, self._list_values(slice_, devices)))
 
     def _list_values(self, slice_: Slice, devices: Sequence[Object]) -> list[Any]:
         """List what is read of some devices of a slice; what all its devices have in common only once."""
