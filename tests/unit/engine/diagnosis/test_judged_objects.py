@@ -49,14 +49,14 @@ def a_volume_claim(name: str, volume: str = "", **spec: Any) -> Json:
     }
 
 
-def a_volume(name: str, expressions: tuple[Json, ...] = (), **labels: str) -> Json:
-    """A bound volume; expressions: of one term each of its node affinity."""
+def a_volume(name: str, expressions: tuple[Json, ...] = (), *, label: str = "") -> Json:
+    """A bound volume; expressions: of one term each of its node affinity; label: one with zone ``b``."""
     spec: Json = {"storageClassName": "disk", "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "10Gi"}}
     spec["csi"] = {"driver": DRIVER, "volumeHandle": name}
     if expressions:
         terms = [{"matchExpressions": [expression]} for expression in expressions]
         spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": terms}}
-    metadata = {"name": name, "labels": labels}
+    metadata = {"name": name, "labels": {label: "b"} if label else {}}
     return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec}
 
 
@@ -74,8 +74,8 @@ def in_zone(*zones: str) -> Json:
     [
         (a_volume("pv-1", (in_zone("b"),)), f"pv-1 of claim data, only on nodes with {ZONE}=b"),
         (a_volume("pv-1", (in_zone("b"), in_zone("c"))), f"only on nodes with {ZONE}=b or {ZONE}=c"),
-        (a_volume("pv-1", **{ZONE: "b"}), "pv-1 of claim data, only on nodes of zone b"),
-        (a_volume("pv-1", **{OLD_ZONE: "b"}), "pv-1 of claim data, only on nodes of zone b"),
+        (a_volume("pv-1", label=ZONE), "pv-1 of claim data, only on nodes of zone b"),
+        (a_volume("pv-1", label=OLD_ZONE), "pv-1 of claim data, only on nodes of zone b"),
     ],
     ids=["affinity", "one of two terms", "label of a zone", "older label of a zone"],
 )
@@ -125,8 +125,8 @@ def test_storage_without_space_for_a_new_volume_has_an_obstacle_of_its_own() -> 
         "apiVersion": "storage.k8s.io/v1", "kind": "CSIStorageCapacity", "capacity": "9Gi", "storageClassName": "disk",
         "metadata": {"namespace": "kube-system", "name": "c-1"}, "nodeTopology": {"matchLabels": {ZONE: "a"}},
     }  # fmt: skip
-    objects = a_node("n1", labels={ZONE: "a"}), a_volume_claim("data"), a_volume("pv-9")
-    objects += (a_storage_class("WaitForFirstConsumer"),)
+    storage_class = a_storage_class("WaitForFirstConsumer")
+    objects = a_node("n1", labels={ZONE: "a"}), a_volume_claim("data"), a_volume("pv-9"), storage_class
     tracking = driver | {"spec": {"storageCapacity": True}}
     short = judge(a_pod_with_claims("data"), *objects, tracking, capacity)
     assert get_code(short) == "VolumeNoSpace"

@@ -119,7 +119,7 @@ def list_classes(current: str, *classes: Json) -> list[str]:
     return [trial.edits[0].after for trial in iterate_class_trials(cluster, verdict)]
 
 
-def test_classes_of_the_same_driver_are_tried_the_most_similar_name_first() -> None:
+def test_classes_of_the_same_driver_are_tried_by_the_similarity_of_their_names() -> None:
     driver = "device.driver == 'gpu.nvidia.com'"
     classes = [a_class(driver, name=name) for name in ("large-gpu", "zzz", "large-gpus")]
     assert list_classes("large-gpu", *classes) == ["large-gpus", "zzz"]
