@@ -132,7 +132,7 @@ def test_the_first_container_began_at_the_earliest_time_that_was_seen() -> None:
 
 
 def test_a_uid_names_the_placement_whatever_its_bind() -> None:
-    late = [see("Running", 15, uid="u"), bind(10, uid="u")]
+    late: list[Fact] = [see("Running", 15, uid="u"), bind(10, uid="u")]
     ids = {part.derive_id("default", "lab/p") for facts in (late, late[:1]) for part in derive_intervals(facts)}
     assert len(ids) == 1
     [part] = derive_intervals(late)
