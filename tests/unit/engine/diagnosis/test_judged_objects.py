@@ -219,7 +219,7 @@ def test_a_share_of_a_device_without_hamis_scheduler_is_named_with_the_scheduler
 
 
 def claims_device(**fields: Any) -> tuple[Json, Json]:
-    """A pod and its claim for a device."""
+    """Build a pod and its claim for a device."""
     claim = claims.a_claim(claims.a_request(**fields), name="gpus")
     claim["metadata"]["namespace"] = "lab"
     return a_pod(spec={"resourceClaims": [{"name": "gpus", "resourceClaimName": "gpus"}]}), claim
