@@ -65,15 +65,15 @@ def a_storage_class(mode: str, **fields: Any) -> Json:
     return kind | {"provisioner": DRIVER, "volumeBindingMode": mode, **fields}
 
 
-def in_zone(*zones: str) -> Json:
+def build_zone_term(*zones: str) -> Json:
     return {"key": ZONE, "operator": "In", "values": list(zones)}
 
 
 @pytest.mark.parametrize(
     ("volume", "words"),
     [
-        (a_volume("pv-1", (in_zone("b"),)), f"pv-1 of claim data, only on nodes with {ZONE}=b"),
-        (a_volume("pv-1", (in_zone("b"), in_zone("c"))), f"only on nodes with {ZONE}=b or {ZONE}=c"),
+        (a_volume("pv-1", (build_zone_term("b"),)), f"pv-1 of claim data, only on nodes with {ZONE}=b"),
+        (a_volume("pv-1", (build_zone_term("b"), build_zone_term("c"))), f"only on nodes with {ZONE}=b or {ZONE}=c"),
         (a_volume("pv-1", label=ZONE), "pv-1 of claim data, only on nodes of zone b"),
         (a_volume("pv-1", label=OLD_ZONE), "pv-1 of claim data, only on nodes of zone b"),
     ],
@@ -89,7 +89,7 @@ def test_a_volume_of_another_zone_is_named_with_where_it_can_be_reached(volume: 
 
 
 def test_only_the_volume_out_of_reach_is_named_of_two() -> None:
-    volumes = a_volume("near", (in_zone("a"),)), a_volume("far", (in_zone("b"),))
+    volumes = a_volume("near", (build_zone_term("a"),)), a_volume("far", (build_zone_term("b"),))
     bound = a_volume_claim("data", "near"), a_volume_claim("models", "far")
     node = a_node("n1", labels={ZONE: "a"})
     pod = a_pod_with_claims("data", "models")
@@ -99,7 +99,11 @@ def test_only_the_volume_out_of_reach_is_named_of_two() -> None:
 
 
 def test_a_class_that_binds_at_once_is_why_a_volume_is_elsewhere() -> None:
-    objects = a_volume_claim("data", "pv-1"), a_volume("pv-1", (in_zone("b"),)), a_node("n1", labels={ZONE: "a"})
+    objects = (
+        a_volume_claim("data", "pv-1"),
+        a_volume("pv-1", (build_zone_term("b"),)),
+        a_node("n1", labels={ZONE: "a"}),
+    )
     at_once, later = (
         judge(a_pod_with_claims("data"), *objects, a_storage_class(mode))
         for mode in ("Immediate", "WaitForFirstConsumer")
@@ -161,7 +165,7 @@ def test_the_pod_that_uses_an_exclusive_claim_is_named_with_its_node() -> None:
     )
 
 
-def asks_for(**amounts: str) -> Json:
+def ask_for(**amounts: str) -> Json:
     requests = {resource.replace("_", "/"): amount for resource, amount in amounts.items()}
     return {"containers": [{"name": "main", "resources": {"requests": requests, "limits": requests}}]}
 
@@ -169,10 +173,10 @@ def asks_for(**amounts: str) -> Json:
 def test_nodes_without_a_resource_and_nodes_with_too_little_of_it_are_two_obstacles() -> None:
     # n3 has enough, and another pod has the port.
     gpus, port = {"example.com/gpu": "4"}, [{"containerPort": 80, "hostPort": 8080, "protocol": "TCP"}]
-    spec = asks_for(**{"example.com_gpu": "2"})
+    spec = ask_for(**{"example.com_gpu": "2"})
     spec["containers"][0]["ports"] = port
     web = {"containers": [{"name": "web", "resources": {}, "ports": port}], "nodeName": "n3"}
-    pods = a_pod("web", spec=web), a_pod("holder", spec={**asks_for(**{"example.com_gpu": "3"}), "nodeName": "n1"})
+    pods = a_pod("web", spec=web), a_pod("holder", spec={**ask_for(**{"example.com_gpu": "3"}), "nodeName": "n1"})
     nodes = a_node("n1", allocatable=gpus), a_node("n2"), a_node("n3", allocatable=gpus)
     codes = list_obstacles(judge(a_pod(spec=spec), *pods, *nodes))
     assert codes["PortTaken"].nodes == ["n3"]
@@ -195,22 +199,20 @@ def test_a_node_with_as_many_pods_as_it_takes_is_full() -> None:
 def test_devices_that_their_plugin_withholds_are_counted_with_those_in_use() -> None:
     node = a_node("n1", allocatable={"example.com/gpu": "6"})
     node["status"]["capacity"] = node["status"]["capacity"] | {"example.com/gpu": "8"}
-    holder = a_pod("holder", spec={**asks_for(**{"example.com_gpu": "1"}), "nodeName": "n1"})
-    diagnosis = judge(a_pod(spec=asks_for(**{"example.com_gpu": "7"})), holder, node)
+    holder = a_pod("holder", spec={**ask_for(**{"example.com_gpu": "1"}), "nodeName": "n1"})
+    diagnosis = judge(a_pod(spec=ask_for(**{"example.com_gpu": "7"})), holder, node)
     assert get_code(diagnosis) == "ResourceUnhealthy"
     assert diagnosis.sentence.en == (
         "The only node would have enough example.com/gpu if all devices were healthy: 2 of 8 are not allocatable on "
         "n1, 1 in use, and the pod asks for 7."
     )
     # With two in use, healthy devices would not do.
-    second = a_pod("second", spec={**asks_for(**{"example.com_gpu": "1"}), "nodeName": "n1"})
-    assert (
-        get_code(judge(a_pod(spec=asks_for(**{"example.com_gpu": "7"})), holder, second, node)) != "ResourceUnhealthy"
-    )
+    second = a_pod("second", spec={**ask_for(**{"example.com_gpu": "1"}), "nodeName": "n1"})
+    assert get_code(judge(a_pod(spec=ask_for(**{"example.com_gpu": "7"})), holder, second, node)) != "ResourceUnhealthy"
 
 
 def test_a_share_of_a_device_without_hamis_scheduler_is_named_with_the_scheduler() -> None:
-    diagnosis = judge(a_pod(spec=asks_for(**{"nvidia.com_gpumem": "4000", "nvidia.com_gpucores": "30"})), a_node("n1"))
+    diagnosis = judge(a_pod(spec=ask_for(**{"nvidia.com_gpumem": "4000", "nvidia.com_gpucores": "30"})), a_node("n1"))
     assert get_code(diagnosis) == "ShareOfOtherScheduler"
     assert diagnosis.sentence.en == (
         "The pod asks for nvidia.com/gpucores, nvidia.com/gpumem, which HAMi's scheduler counts and no node ever "
@@ -218,7 +220,7 @@ def test_a_share_of_a_device_without_hamis_scheduler_is_named_with_the_scheduler
     )
 
 
-def claims_device(**fields: Any) -> tuple[Json, Json]:
+def build_pod_with_claim(**fields: Any) -> tuple[Json, Json]:
     """Build a pod and its claim for a device."""
     claim = claims.a_claim(claims.a_request(**fields), name="gpus")
     claim["metadata"]["namespace"] = "lab"
@@ -227,7 +229,7 @@ def claims_device(**fields: Any) -> tuple[Json, Json]:
 
 def test_devices_of_no_driver_are_named_with_the_classes_that_exist() -> None:
     diagnosis = judge(
-        *claims_device(), a_node("n1"), claims.a_class(), claims.a_class(name="large"), claims.a_slice(node="n7")
+        *build_pod_with_claim(), a_node("n1"), claims.a_class(), claims.a_class(name="large"), claims.a_slice(node="n7")
     )
     assert get_code(diagnosis) == "DevicesNotPublished"
     assert diagnosis.sentence.en == (
@@ -237,7 +239,7 @@ def test_devices_of_no_driver_are_named_with_the_classes_that_exist() -> None:
 
 
 def test_a_selector_that_fails_on_a_device_is_the_error_that_ends_the_attempt() -> None:
-    pod, claim = claims_device()
+    pod, claim = build_pod_with_claim()
     claim["spec"]["devices"]["requests"][0]["exactly"]["selectors"] = [
         {"cel": {"expression": 'device.attributes["gpu.nvidia.com"].model == "A100"'}}
     ]
@@ -249,7 +251,7 @@ def test_a_selector_that_fails_on_a_device_is_the_error_that_ends_the_attempt() 
 
 
 def test_a_claim_with_devices_of_another_node_excludes_this_one() -> None:
-    pod, claim = claims_device()
+    pod, claim = build_pod_with_claim()
     selector = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n2"]}]}]}
     claim["status"] = claims.an_allocation("gpu-0", node="n2")
     claim["status"]["allocation"]["nodeSelector"] = selector

@@ -50,7 +50,7 @@ def a_judgement(
     return JudgedPod(obstacles, fitting, 3, counts or {}, is_certain, **fields)
 
 
-def left_open(counts: dict[str, int], **fields: Any) -> JudgedPod:
+def leave_open(counts: dict[str, int], **fields: Any) -> JudgedPod:
     return a_judgement(counts, is_certain=False, **fields)
 
 
@@ -144,9 +144,9 @@ def test_where_a_node_fits_now_only_what_the_scheduler_counted_is_an_obstacle(
         ({CPU: 3}, a_judgement({CPU: 2}), "different", "counted 3 Insufficient cpu; the objects give 2 Insufficient"),
         ({CPU: 3, "CardInsufficientMemory": 1}, a_judgement({CPU: 3}), "equal", "proved"),  # HAMi's are no filter's
         ({}, a_judgement({CPU: 3}), "not compared", "(3 Insufficient cpu); the scheduler left no counts"),
-        ({CPU: 3}, left_open({CPU: 3}, unread=frozenset(("Pod", "Node"))), "not compared", "Node, Pod could not be"),
-        ({CPU: 3}, left_open({}, unread=frozenset(("Pod",))), "not compared", "there is no Pod among"),
-        ({CPU: 3}, left_open({}, causes=["a claim is malformed"]), "not compared", "open: a claim is malformed"),
+        ({CPU: 3}, leave_open({CPU: 3}, unread=frozenset(("Pod", "Node"))), "not compared", "Node, Pod could not be"),
+        ({CPU: 3}, leave_open({}, unread=frozenset(("Pod",))), "not compared", "there is no Pod among"),
+        ({CPU: 3}, leave_open({}, causes=["a claim is malformed"]), "not compared", "open: a claim is malformed"),
     ],
 )  # fmt: skip
 def test_counts_are_compared_by_what_they_are_about(

@@ -24,7 +24,9 @@ def a_cpu_pod(name: str, cpu: str) -> Json:
     return a_pod(name, cpu=cpu)
 
 
-def place(*pods: Json, objects: tuple[Json, ...] = (a_node("n1"),), count: int | None = None) -> list[tuple[str, str]]:
+def judge_in_turn(
+    *pods: Json, objects: tuple[Json, ...] = (a_node("n1"),), count: int | None = None
+) -> list[tuple[str, str]]:
     """Place pods in their order on a node of 8 CPUs; return name and outcome of each."""
     templates = [a_template(pod) for pod in pods]
     with place_workloads(build_described(*objects), templates, count, SETTING) as placed:
@@ -32,17 +34,17 @@ def place(*pods: Json, objects: tuple[Json, ...] = (a_node("n1"),), count: int |
 
 
 def test_a_pod_that_fits_takes_its_place_before_the_next_is_judged() -> None:
-    assert place(a_cpu_pod("a", "5"), a_cpu_pod("b", "5")) == [("a", "FITS"), ("b", "REFUSED")]
-    assert place(a_cpu_pod("a", "4"), a_cpu_pod("b", "4")) == [("a", "FITS"), ("b", "FITS")]
+    assert judge_in_turn(a_cpu_pod("a", "5"), a_cpu_pod("b", "5")) == [("a", "FITS"), ("b", "REFUSED")]
+    assert judge_in_turn(a_cpu_pod("a", "4"), a_cpu_pod("b", "4")) == [("a", "FITS"), ("b", "FITS")]
 
 
 def test_after_a_pod_that_waits_pods_of_another_shape_are_still_judged() -> None:
-    listed = place(a_cpu_pod("large", "9"), a_cpu_pod("small", "1"), a_cpu_pod("middle", "8"))
+    listed = judge_in_turn(a_cpu_pod("large", "9"), a_cpu_pod("small", "1"), a_cpu_pod("middle", "8"))
     assert listed == [("large", "REFUSED"), ("small", "FITS"), ("middle", "REFUSED")]
 
 
 def test_pods_of_one_shape_wait_behind_the_first_that_waits() -> None:
-    listed = place(a_cpu_pod("p", "3"), count=4)
+    listed = judge_in_turn(a_cpu_pod("p", "3"), count=4)
     assert [outcome for _, outcome in listed] == ["FITS", "FITS", "REFUSED", "REFUSED"]
     assert len({name for name, _ in listed}) == 4
 

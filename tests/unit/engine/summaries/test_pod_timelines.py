@@ -14,7 +14,7 @@ Row = tuple[str, str, int, int | None]
 """UID, node, start and end of an interval in seconds."""
 
 
-def at(seconds: float) -> datetime:
+def to_time(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
@@ -24,11 +24,13 @@ def hold(*uuids: str) -> tuple[DeviceAllocation, ...]:
 
 def bind(seconds: float, node: str = "n1", uid: str = "", *, devices: Sequence[str] = (), version: int = 1) -> BindFact:
     attempt = f"a{seconds}"
-    return BindFact(attempt, "s", at(seconds), uid, node, at(seconds), bound=True, version=version, held=hold(*devices))
+    return BindFact(
+        attempt, "s", to_time(seconds), uid, node, to_time(seconds), bound=True, version=version, held=hold(*devices)
+    )
 
 
 def see(state: str, seconds: float, node: str = "n1", uid: str = "", scheduled: float | None = None) -> PodSighting:
-    return PodSighting(uid, node, state, at(seconds), None if scheduled is None else at(scheduled))
+    return PodSighting(uid, node, state, to_time(seconds), None if scheduled is None else to_time(scheduled))
 
 
 def list_rows(*facts: Fact) -> list[Row]:
@@ -89,13 +91,13 @@ def test_a_uid_that_is_bound_again_two_seconds_after_its_end_is_another_pod(boun
 def test_an_end_before_any_node_belongs_to_no_interval_and_is_kept() -> None:
     [part] = derive_intervals([see(DELETED, 5, "", "u"), bind(10, uid="u")])
     assert part.end is None
-    assert [sight.time for sight in part.earlier_ends] == [at(5)]
+    assert [sight.time for sight in part.earlier_ends] == [to_time(5)]
     assert part.generation == ""
 
 
 def test_the_end_is_the_earliest_with_the_phase_before_the_deletion() -> None:
     [part] = derive_intervals([bind(10, uid="u"), see(DELETED, 40, uid="u"), see("Succeeded", 50, uid="u")])
-    assert part.end == (at(40), "Succeeded")
+    assert part.end == (to_time(40), "Succeeded")
 
 
 def test_the_bind_that_names_devices_is_used() -> None:
@@ -106,8 +108,8 @@ def test_the_bind_that_names_devices_is_used() -> None:
 
 
 def test_devices_that_the_pod_names_stand_in_for_those_of_the_bind() -> None:
-    seen = PodSighting("u", "n1", "Running", at(20), held=hold("GPU-2"))
-    elsewhere = PodSighting("u", "", "Running", at(30), held=hold("a", "b"))
+    seen = PodSighting("u", "n1", "Running", to_time(20), held=hold("GPU-2"))
+    elsewhere = PodSighting("u", "", "Running", to_time(30), held=hold("a", "b"))
     [part] = derive_intervals([bind(10, uid="u"), seen, elsewhere])
     assert [device.uuid for device in part.held] == ["GPU-2"]
 
@@ -119,16 +121,16 @@ def test_start_and_phase_are_those_of_the_sightings_where_no_bind_is_reported() 
         see(DELETED, 30, uid="u"),
     ]
     [part] = derive_intervals(facts)
-    assert (part.bound_at, part.started_at, part.phase) == (at(8), at(8), "Running")
+    assert (part.bound_at, part.started_at, part.phase) == (to_time(8), to_time(8), "Running")
     [unscheduled] = derive_intervals([see("Running", 15, uid="u"), see("Pending", 12, uid="u")])
-    assert (unscheduled.bound_at, unscheduled.started_at, unscheduled.phase) == (None, at(12), "Running")
+    assert (unscheduled.bound_at, unscheduled.started_at, unscheduled.phase) == (None, to_time(12), "Running")
     assert unscheduled.running_at is None
 
 
 def test_the_first_container_began_at_the_earliest_time_that_was_seen() -> None:
-    sights = [PodSighting("u", "n1", "Running", at(20), running_at=at(second)) for second in (14, 13)]
+    sights = [PodSighting("u", "n1", "Running", to_time(20), running_at=to_time(second)) for second in (14, 13)]
     [part] = derive_intervals(sights)
-    assert part.running_at == at(13)
+    assert part.running_at == to_time(13)
 
 
 def test_a_uid_names_the_placement_whatever_its_bind() -> None:
