@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from engine.claims.equal_nodes import NodeExplainer
 from engine.claims.judge import ClaimsJudge
 from tests.support.builders.claims import (
     JudgedClaims,
@@ -73,3 +74,20 @@ def test_equal_nodes_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judged.judge, "start_search", count)
     assert {judged.get_reasons(f"n{number}") for number in range(20)} == {()}
     assert starts == ["n0"]
+
+
+def test_explanations_end_at_a_limit_that_equal_nodes_share() -> None:
+    nodes = [
+        part
+        for name, model in (("n1", "A"), ("n2", "A"), ("n3", "B"), ("n4", "C"))
+        for part in (a_node(name), a_slice(a_device("a", attributes={"model": model}), node=name))
+    ]
+    judged = judge_claims(a_class(), CLAIMS["one"], *nodes)
+    explainer = NodeExplainer(judged.judge, 2)
+    explained = {name: explainer.explain(info.node) for name, info in judged.snapshot.nodes.items()}
+    assert explained["n1"] is not None
+    assert explained["n2"] is not None
+    assert explained["n2"].explained is explained["n1"].explained
+    assert [pooled.id for pooled in explained["n2"].devices] == [("gpu.nvidia.com", "n2", "a")]
+    assert explained["n3"] is not None
+    assert explained["n4"] is None

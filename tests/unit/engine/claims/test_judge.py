@@ -79,6 +79,12 @@ def test_a_claim_waits_ten_minutes_for_the_conditions_of_its_devices(
     assert is_ready(a_waiting_claim(*devices), waited) == ready
 
 
+def test_a_claim_without_the_time_of_its_allocation_is_never_overdue() -> None:
+    claim = a_waiting_claim({"ready": "False"})
+    del claim["status"]["allocation"]["allocationTimestamp"]
+    assert is_ready(claim, 60 * MINUTE)
+
+
 def test_a_device_without_binding_conditions_waits_for_nothing() -> None:
     assert is_ready(a_waiting_claim({"broken": "True"}, conditions=()), 11 * MINUTE)
 

@@ -93,7 +93,15 @@ def test_a_sum_is_an_integer_where_its_parts_and_it_fit_into_64_bits(
 
 @pytest.mark.parametrize(
     ("left", "right", "printed"),
-    [("1Ki", "1k", "2024"), ("1k", "1Ki", "2024"), ("0", "1Mi", "1Mi"), ("0Mi", "1M", "1M"), ("1Mi", "1Mi", "2Mi")],
+    [
+        ("1Ki", "1k", "2024"),
+        ("1k", "1Ki", "2024"),
+        ("0", "1Mi", "1Mi"),
+        ("0Mi", "1M", "1M"),
+        ("1Mi", "1Mi", "2Mi"),
+        ("0.0009765625Ki", "1023", "1Ki"),
+        ("0.0005Ki", "1023488m", "1024"),
+    ],
 )
 def test_a_sum_has_the_form_of_its_first_part_that_is_not_zero(left: str, right: str, printed: str) -> None:
     assert str(parse_quantity(left).add(parse_quantity(right))) == printed

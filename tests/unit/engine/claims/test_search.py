@@ -97,6 +97,12 @@ def test_every_device_of_a_pool_that_is_being_updated_is_an_error() -> None:
     assert judged.get_reasons() == (f"claim default/c0, request r0: {cause}",)
 
 
+def test_a_claim_may_have_32_devices() -> None:
+    devices = [a_device(f"gpu-{index:02}") for index in range(33)]
+    judged = judge(a_claim(a_request(count=20), a_request(name="r1", count=12)), devices=devices)
+    assert judged.list_devices() == [device["name"] for device in devices[:32]]
+
+
 def test_more_devices_than_a_claim_may_have_are_an_error() -> None:
     judged = judge(a_claim(a_request(count=20), a_request(name="r1", count=13)))
     cause = "claim default/c0: number of requested devices 33 exceeds the claim limit of 32"

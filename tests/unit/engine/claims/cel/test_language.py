@@ -78,6 +78,9 @@ def test_a_value_beyond_its_type_is_an_error(expression: str, error: str) -> Non
         "(a + b) * c",
         "a - b - c", "a - (b - c)", "a % b / c", "-a + b", "-(a + b)", "!(a && b)", "!a || b", "a ? b : c", "a[b].c",
         "a[?b]", "has(a.b)", "[a, b]", "{a: b}", "a in b", "a < b + 1", "a < b in c", "a in (b in c)",
+        "(a ? b : c) || d", "a || (b ? c : d)", "a ? b : c ? d : e",
+        "(a ? b : c) ? d : e", "!(a ? b : c)", "(a ? b : c) == d", "a ? b || c : d",
+        "-a.b", "(-a).b", "(a + b).c", "[a ? b : c]",
     ],
 )  # fmt: skip
 def test_an_expression_is_written_with_the_parentheses_that_it_needs(expression: str) -> None:

@@ -38,6 +38,13 @@ def test_only_the_parts_of_a_conjunction_that_fail_are_reported() -> None:
     ]
 
 
+def test_a_part_is_written_as_it_stands_in_the_selector() -> None:
+    written = f"{GPU}.model=='H100'   &&  ({GPU}.index  > 7||{GPU}.mig)"
+    parts = compile_selector(written).explain(build_device())
+    assert [part.text for part in parts] == [f"{GPU}.model=='H100'", f"{GPU}.index  > 7||{GPU}.mig"]
+    assert [part.text for part in parts[1].alternatives] == [f"{GPU}.index  > 7", f"{GPU}.mig"]
+
+
 def test_of_alternatives_each_is_reported() -> None:
     assert explain(f"{GPU}.model == 'H100' || {GPU}.index == 4") == ['model "A100", asked "H100"; or index 3, asked 4']
 

@@ -73,6 +73,7 @@ def test_an_error_of_a_selector_is_kubernetes_own(expression: str, error: str) -
     [
         ("device.nosuch == 1", "<input>:1:7: undefined field 'nosuch'"),
         (f"{GPU}.model ==", "<input>:1:45: Syntax error"),
+        ("device", "must evaluate to bool or the unknown type, not kubernetes.DRADevice"),
         ("'text'", "must evaluate to bool or the unknown type, not string"),
         ("nosuch(1)", "undeclared reference to 'nosuch'"),
         ("", "<input>:1:1: Syntax error"),
