@@ -16,11 +16,11 @@ def build_policy(
     default: str = "", minimum: str = "", maximum: str = "", step: str = "", values: str = ""
 ) -> RequestPolicy:
     """Build a policy; values: the amounts that it lists."""
-    least, most, width = (parse_quantity(text) if text else None for text in (minimum, maximum, step))
+    least, limit, width = (parse_quantity(text) if text else None for text in (minimum, maximum, step))
     return RequestPolicy(
         default=parse_quantity(default) if default else None,
         minimum=least,
-        maximum=most,
+        maximum=limit,
         step=width,
         has_range=bool(minimum or maximum or step),
         values=tuple(map(parse_quantity, values.split())),

@@ -16,7 +16,7 @@ from engine.fit.judge.vendors.kunlun import choose_devices
 LISTED = [DeviceState(index, f"D-{index}", 0, True, 0, 100, 0, 100, 0, 1000, 0, index=index) for index in range(8)]
 LEFT, RIGHT = (0, 1, 2, 3), (4, 5, 6, 7)
 SETS = [frozenset(free) for size in range(9) for free in combinations(range(8), size)]
-FOURS = [{one, two, one + 4, two + 4} for one, two in ((0, 1), (2, 3), (0, 2), (1, 3), (0, 3), (1, 2))]
+FOURS = [{left, right, left + 4, right + 4} for left, right in ((0, 1), (2, 3), (0, 2), (1, 3), (0, 3), (1, 2))]
 """Two connected pairs, in the order in which HAMi tries them."""
 
 
@@ -30,8 +30,8 @@ def list_wings(free: frozenset[int], count: int) -> list[list[int]]:
     return [wing for wing in wings if len(wing) >= count]
 
 
-def are_connected(one: int, two: int) -> bool:
-    return one // 4 == two // 4 or abs(one - two) == 4
+def are_connected(device: int, other: int) -> bool:
+    return device // 4 == other // 4 or abs(device - other) == 4
 
 
 @pytest.mark.parametrize(("count", "preferred"), [(1, [1, 3, 2, 4]), (2, [2, 3, 4]), (4, [4])])
