@@ -9,6 +9,7 @@ filter, wire             a filter call with and without its records; bytes of an
 filter_callers           64 callers of the filter at once
 diagnosing               suggestions for a pod that no node takes
 costs                    CPU of an attempt in worker and index writer, in process and next to its JSON
+bound                    the worker up to each step: reading, sending, decoding and encoding, everything
 worker, stages, retries  worker and index writer: together, stage by stage, at unchanged retries
 backlog, away, takeover  catching up, also when OpenSearch was away; partitions of a killed worker
 overrides                the worker without each override of Faust's internals

@@ -14,6 +14,7 @@ from dev.bench.api_load import measure_api_load
 from dev.bench.asking import measure_asking
 from dev.bench.away import measure_index_away
 from dev.bench.backends import FOLDER
+from dev.bench.bound import measure_bound
 from dev.bench.claims import measure_claims
 from dev.bench.costs import measure_costs
 from dev.bench.diagnosing import measure_diagnosis
@@ -49,6 +50,7 @@ BENCHMARKS: dict[str, Callable[..., report.Result]] = {
     "worker": worker.measure_worker,
     "overrides": measure_overrides,
     "costs": measure_costs,
+    "bound": measure_bound,
     "bodies": stages.measure_bodies,
     "retries": retries.measure_retries,
     "indexing": backlog.measure_indexing,

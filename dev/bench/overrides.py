@@ -8,7 +8,9 @@ of ``python -m pipeline``.
 
 import sys
 import time
+from collections.abc import Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from dev.bench import cluster
 from dev.bench.backends import FOLDER
@@ -16,8 +18,9 @@ from dev.bench.cpu import read_cpu_seconds
 from dev.bench.report import Figure, Result, add_ratios
 from dev.bench.services import PATIENT, WORKERS, await_settled, feed, send_while_stopped
 from dev.bench.worker import WARM_UP_ATTEMPTS
-from dev.demo.processes import find_free_ports
+from dev.demo.processes import Processes, find_free_ports
 from dev.demo.stack import provisioned
+from schemas.codec.records import EncodedRecord
 from schemas.topics import DECISIONS
 
 WITH_ALL, IN_LOOP, RUNS, SPACE = "with all", "consumer-in-the-loop", "runs-of-records", "wait-for-space"
@@ -39,18 +42,10 @@ def measure_overrides() -> Result:
                 records = list(
                     chain(*cluster.iterate_attempts(nodes, attempts, changing=0.01, first=number * attempts))
                 )
-                port = find_free_ports("worker")["worker"]
-                command = ("worker", "--instance-id", "worker", "--metrics-address", port)
-                processes.start("worker", "dev.bench.overrides", name, *command)
-                processes.wait_ready("worker", f"http://127.0.0.1:{port}/readyz")
-                pids = {"worker": processes.get_pid("worker")}
-                feed(processes, backends.bootstrap_servers, pids, warm_up)
-                send_while_stopped(backends.bootstrap_servers, pids, records)
-                spent, begun = read_cpu_seconds(pids["worker"]), time.monotonic()
-                await_settled(processes, backends.bootstrap_servers, WORKERS, (DECISIONS,))
-                milliseconds[name] = min(milliseconds[name], (time.monotonic() - begun) / attempts * 1000)
-                cpu_ms[name] = min(cpu_ms[name], (read_cpu_seconds(pids["worker"]) - spent) / attempts * 1000)
-                processes.stop("worker")
+                program = ("dev.bench.overrides", name)
+                spent = run_changed_worker(processes, backends.bootstrap_servers, program, warm_up, records)
+                milliseconds[name] = min(milliseconds[name], spent.seconds / attempts * 1000)
+                cpu_ms[name] = min(cpu_ms[name], spent.cpu_seconds / attempts * 1000)
         for unit, values in (("CPU ms an attempt", cpu_ms), ("ms an attempt", milliseconds)):
             figures += add_ratios(
                 [
@@ -66,6 +61,32 @@ def measure_overrides() -> Result:
         f"the best of {ROUNDS} rounds, in turns: {work}",
         tuple(figures),
     )
+
+
+class SpentByWorker(NamedTuple):
+    cpu_seconds: float
+    seconds: float
+
+
+def run_changed_worker(
+    processes: Processes,
+    servers: str,
+    program: tuple[str, ...],
+    warm_up: Sequence[EncodedRecord],
+    records: Sequence[EncodedRecord],
+) -> SpentByWorker:
+    """Run a worker that ``program`` changes, until it has published what follows from ``records``."""
+    port = find_free_ports("worker")["worker"]
+    processes.start("worker", *program, "worker", "--instance-id", "worker", "--metrics-address", port)
+    processes.wait_ready("worker", f"http://127.0.0.1:{port}/readyz")
+    pids = {"worker": processes.get_pid("worker")}
+    feed(processes, servers, pids, warm_up)
+    send_while_stopped(servers, pids, records)
+    cpu_seconds, begun = read_cpu_seconds(pids["worker"]), time.monotonic()
+    await_settled(processes, servers, WORKERS, (DECISIONS,))
+    spent = SpentByWorker(read_cpu_seconds(pids["worker"]) - cpu_seconds, time.monotonic() - begun)
+    processes.stop("worker")
+    return spent
 
 
 def _undo(name: str) -> None:
