@@ -75,6 +75,7 @@ from api.ui.page_session import PageSession
 from api.watch.shared_events import SharedEvents
 from api.watch.streams import Streams
 from engine.fit import device_config
+from engine.summaries.node_pools import parse_pools
 from runtime.http.server_tls import Certificates
 from runtime.kubernetes.credentials import choose_loader, is_configured
 from runtime.opensearch.client import create_client
@@ -188,7 +189,7 @@ def create_app(
         ReportHandlers(ReportCollector(index, devices.vendors)),
         AlertHandlers(alerts),
         names,
-        ClusterHandlers(index),
+        ClusterHandlers(index, parse_pools(settings.node_pools)),
         ClusterFileHandlers(attempts, index),
         HealthHandlers(topic.state, pods_topic.state, IndexProbe(index), metrics),
     )

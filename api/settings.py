@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from runtime.settings.addresses import LOOPBACK, HostPort
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.settings.names import DEFAULT_CLUSTER
+from runtime.settings.node_pools import PoolSettings
 from runtime.settings.opensearch_connection import OpenSearchConnection
 from runtime.settings.settings import (
     ClusterName,
@@ -91,7 +92,9 @@ class Callers(EnvironmentSettings):
 
 
 # In the order of the pipeline's settings: `schedulerlog all` has both as one model.
-class Settings(OpenSearchConnection, TracingSettings, Callers, Listening, KafkaConnection, ServiceSettings, Switch):
+class Settings(
+    OpenSearchConnection, PoolSettings, TracingSettings, Callers, Listening, KafkaConnection, ServiceSettings, Switch
+):
     cluster_name: Annotated[ClusterName, Flag(metavar="NAME")] = DEFAULT_CLUSTER
     """Cluster that a path without ``/clusters/…`` is about."""
     opensearch_timeout: Annotated[Duration, Field(gt=timedelta(0), le=timedelta(minutes=5))] = timedelta(seconds=10)

@@ -1,4 +1,4 @@
-"""Devices of a fleet as cells: what pods hold of each, and those that no pod gets; nodes grouped by model."""
+"""Devices of a fleet as cells: what pods hold of each, and those that no pod gets; nodes grouped by model or pool."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -19,30 +19,30 @@ _HATCHED: Final = Markup(' fill="url(#hatched)"')
 
 
 class FilledNodes(NamedTuple):
-    """Nodes with devices of the same models."""
+    """Nodes of one pool, or with devices of the same models."""
 
-    models: str
-    """Names of the models, separated by commas; empty where no registration names them."""
+    name: str
+    """The pool, or the models with commas between them; empty without a pool, or where no registration names them."""
     nodes: list[Mapping[str, Any]]
     devices: int
     free: int
 
 
-def group_by_models(nodes: Iterable[Mapping[str, Any]]) -> list[FilledNodes]:
-    """Group the nodes that have devices by the models of these."""
+def group_nodes(nodes: Iterable[Mapping[str, Any]], grouping: str) -> list[FilledNodes]:
+    """Group the nodes that have devices by their pools, or by the models of the devices."""
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for node in nodes:
         if node["fill"]:
             models = ", ".join(entry["model"] for entry in node["models"] if entry["model"])
-            groups.setdefault(models, []).append(node)
+            groups.setdefault(node["pool"] if grouping == "pool" else models, []).append(node)
     return [
         FilledNodes(
-            models,
+            name,
             sorted(members, key=lambda node: to_natural_order(node["node"])),
             sum(node["devices"] for node in members),
             sum(node["free_devices"] for node in members),
         )
-        for models, members in sorted(groups.items())
+        for name, members in sorted(groups.items())
     ]
 
 

@@ -12,12 +12,12 @@ from jinja2.runtime import Context
 from page import formats
 from page.colours import choose_colour
 from page.commands import write_curl, write_kubectl, write_kubectl_simulation, write_terminal_command
-from page.device_fills import draw_devices, group_by_models
+from page.device_fills import draw_devices, group_nodes
 from page.page_context import NAVIGATION, ROOT, PageContext
 from page.time_axis import draw_time_axis
 from page.timelines import draw_episodes, draw_waits, find_ends, map_pod_colours
 from page.views.amounts import to_natural_order
-from page.views.fleet import add_nodes, list_excluded
+from page.views.fleet import add_nodes, compute_share, list_excluded
 from page.views.translations import get_meaning, translate_gap, write_exclusion
 
 FOLDER: Final = Path(__file__).parent
@@ -76,8 +76,9 @@ def build_environment() -> Environment:
         "write_exclusion": write_exclusion,
         "translate_gap": translate_gap,
         "add_nodes": add_nodes,
+        "compute_share": compute_share,
         "list_excluded": list_excluded,
-        "group_by_models": group_by_models,
+        "group_nodes": group_nodes,
         "draw_devices": draw_devices,
     }
     return environment

@@ -19,7 +19,6 @@ Floors, from the top; a module imports only what lies below it:
 ``sinks``         OpenSearch and Kafka: documents and records, written until they are stored
 ``metrics``       metrics of every process, and of the sinks that it has
 ``settings``      the settings, each read from an environment variable
-``node_pools``    the pools of nodes, and the pools that a namespace may use
 ``dead_letter``   a record that could not be processed as a dead letter, and back; the log's lines about them
 ================  =========================================================================
 """

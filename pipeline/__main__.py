@@ -222,7 +222,7 @@ def placements(
     """Record which pod is on which node with which devices, and audit placements, until SIGTERM. Of several, one works
     and the others wait to take over."""
     # The clients take their time to import: only this command needs them.
-    from pipeline.node_pools import parse_expected_pools
+    from engine.summaries.node_pools import parse_expected_pools
     from pipeline.placements import process
 
     with one_line_for(SettingError), one_line_for(NotProvisionedError, status=1):

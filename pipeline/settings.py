@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Validati
 from runtime import durations
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.settings.names import DEFAULT_CLUSTER
+from runtime.settings.node_pools import PoolSettings
 from runtime.settings.opensearch_connection import OpenSearchConnection
 from runtime.settings.settings import (
     ClusterName,
@@ -114,13 +115,6 @@ def derive_events_group(cluster_name: str) -> str:
     """Derive the consumer group of the process that writes events into the cluster."""
     # A group for each cluster: the processes of two clusters would each read a part of the messages.
     return f"schedulerlog-events-{cluster_name}"
-
-
-class PoolSettings(EnvironmentSettings):
-    node_pools: Annotated[
-        str, Field(pattern=r"^([^=,]+=[^=,]+(,[^=,]+=[^=,]+)*)?$"), Flag(metavar="POOL=PATTERN,…")
-    ] = ""
-    """The pools of nodes, by patterns of their names, for trends and audits: ``a100=gpu-a100-*,t4=t4-*``."""
 
 
 class ConsumerSettings(KafkaConnection, ServiceSettings):

@@ -27,6 +27,7 @@ from api.index.nodes.node_list import NodeRecords, NodesPosition
 from api.index.nodes.occupancy_queries import decode_placement
 from api.index.reading.client import OpenSearch
 from engine.hami.node_lock import EXPIRES_AFTER
+from engine.summaries.trends import PoolOf
 from schemas.answers.nodes import Clusters, NodeListed, Nodes, Schedulers
 from schemas.codec.records import format_rfc3339
 from schemas.documents.observations import Observed
@@ -37,6 +38,8 @@ from schemas.placements import PodPlacement
 @dataclass(frozen=True, slots=True)
 class ClusterHandlers:
     index: OpenSearch
+    pool_of: PoolOf | None = None
+    """Pools by the names of nodes; None if no setting defines any."""
 
     async def list_clusters(self, request: Request, _: NoQuery) -> Response:
         """List the clusters with records, by name, and mark the default one of paths without a cluster."""
@@ -88,7 +91,9 @@ class ClusterHandlers:
             await self.index.search(ATTEMPTS.alias, node_list.build_locks_query(cluster.name, names, since))
         )
         return [
-            node_list.to_listed_node(cluster, name, NodeRecords(events, placements[name], locks.get(name)), now)
+            node_list.to_listed_node(
+                cluster, name, NodeRecords(events, placements[name], locks.get(name)), now, self.pool_of
+            )
             for name, events in observed.items()
         ]
 

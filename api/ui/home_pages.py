@@ -3,20 +3,17 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from api.authority.access import get_access
-from api.http.query_params import MAX_ITEMS
+from api.ui.node_pages import fetch_fleet
 from api.ui.page_shell import PageShell, build_context, parse_named_pod, select_parameters, to_part
 from page.page_context import ROOT, PageContext
 from page.views.fleet import add_nodes
 from schemas.json_types import Json
-
-MAX_PAGES: Final = 50
-"""Pages of nodes that are added up: those of 10,000 nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +32,10 @@ class HomePages:
 
     async def show_free(self, request: Request) -> Response:
         """Show the free devices by model, which takes a request for each two hundred nodes."""
-        nodes, token = list[Json](), None
-        for _ in range(MAX_PAGES):
-            answered = await self.shell.ask(request, "/nodes", limit=str(MAX_ITEMS), **{"continue": token})
-            if not answered.is_right:
-                return self.shell.show(request, "free", {"part": to_part(answered), "models": []}, answered.status)
-            body = answered.parse_json()
-            nodes += body["items"]
-            if not (token := body.get("continue")):
-                break
-        view = {
-            "part": to_part(answered),
-            "models": add_nodes(nodes, "model"),
-            "nodes": len(nodes),
-            "total": body["total"],
-        }
-        return self.shell.show(request, "free", view)
+        answered, nodes = await fetch_fleet(self.shell, request)
+        total = answered.parse_json().get("total", 0)
+        view = {"part": to_part(answered), "models": add_nodes(nodes, "model"), "nodes": len(nodes), "total": total}
+        return self.shell.show(request, "free", view, answered.status)
 
     async def find(self, request: Request) -> Response:
         """List the names that contain a text, or else are similar to it."""

@@ -1,4 +1,4 @@
-"""Pages of nodes: their list, and one node with its devices now and over time."""
+"""Pages of nodes: their list, sums over all of them, and one node with its devices now and over time."""
 
 import asyncio
 from dataclasses import dataclass
@@ -10,12 +10,32 @@ from starlette.responses import Response
 
 from api.http.errors import BadRequestError
 from api.http.param_types import parse_time
+from api.http.query_params import MAX_ITEMS
+from api.http.tables import to_csv
 from api.ui.answers import Answered
 from api.ui.page_shell import PageShell, select_parameters, to_part
 from page.timelines import draw_device_lines, fit_begin
+from page.views.fleet import GROUPINGS, add_nodes
+from schemas.json_types import Json
 
 RANGES: Final = ("6h", "24h", "7d", "30d")
 MAX_PLACEMENTS: Final = "200"
+MAX_PAGES: Final = 50
+"""Pages of nodes that are added up: those of 10,000 nodes."""
+
+
+async def fetch_fleet(shell: PageShell, request: Request) -> tuple[Answered, list[Json]]:
+    """Fetch all nodes, those of ``MAX_PAGES`` pages at most: the last answer, and the nodes of all answers."""
+    nodes, token = list[Json](), None
+    for _ in range(MAX_PAGES):
+        answered = await shell.ask(request, "/nodes", limit=str(MAX_ITEMS), **{"continue": token})
+        if not answered.is_right:
+            return answered, []
+        body = answered.parse_json()
+        nodes += body["items"]
+        if not (token := body.get("continue")):
+            break
+    return answered, nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +43,33 @@ class NodePages:
     shell: PageShell
 
     async def show_nodes(self, request: Request) -> Response:
-        return await self.shell.show_list(request, "nodes", "/nodes", select_parameters(request, "limit", "continue"))
+        parameters = select_parameters(request, "limit", "continue")
+        grouping = "pool" if request.query_params.get("by") == "pool" else "model"
+        return await self.shell.show_list(request, "nodes", "/nodes", parameters, {"by": grouping})
+
+    async def show_fleet(self, request: Request) -> Response:
+        """Show the sums over all nodes, which takes a request for each two hundred of them."""
+        answered, nodes = await fetch_fleet(self.shell, request)
+        total = answered.parse_json().get("total", 0)
+        view = {"part": to_part(answered), "items": nodes, "total": total}
+        return self.shell.show(request, "fleet", view, answered.status)
+
+    async def write_fleet_table(self, request: Request) -> Response:
+        """Write the sums over all nodes by model, pool or namespace as CSV."""
+        text = request.query_params.get("by") or "model"
+        grouping = next((name for name in GROUPINGS if name == text), None)
+        if grouping is None:
+            raise BadRequestError(
+                f"parameter by: {text[:40]!a} is not one of {', '.join(GROUPINGS)}", "Choose one of them."
+            )
+        answered, nodes = await fetch_fleet(self.shell, request)
+        if not answered.is_right:
+            return self.shell.show_problem(request, answered)
+        sums = add_nodes(nodes, grouping)
+        columns = list(sums[0]) if sums else [grouping]
+        table = to_csv(columns, (list(entry.values()) for entry in sums))
+        headers = {"Content-Disposition": f'attachment; filename="nodes-by-{grouping}.csv"'}
+        return Response(table, headers=headers, media_type="text/csv; charset=utf-8")
 
     async def show_node(self, request: Request) -> Response:
         """Show state, devices, timeline and latest attempts at the time that the parameter ``at`` names."""

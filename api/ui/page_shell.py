@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -57,9 +58,17 @@ class PageShell:
         return HTMLResponse(render(template, build_context(request), view), status)
 
     async def show_list(
-        self, request: Request, template: str, path: str, parameters: Mapping[str, str | None]
+        self,
+        request: Request,
+        template: str,
+        path: str,
+        parameters: Mapping[str, str | None],
+        choices: Mapping[str, str] = MappingProxyType({}),
     ) -> Response:
-        """Show one page of a list. A problem with the filters, or a missing one, is shown next to them."""
+        """Show one page of a list, and a problem with its filters next to them.
+
+        choices: parameters of the page that the API does not take.
+        """
         answered = await self.ask(request, path, **parameters)
         if not answered.is_right and answered.status not in MENDED:
             return self.show_problem(request, answered)
@@ -71,6 +80,7 @@ class PageShell:
             "total": body.get("total", 0),
             "token": body.get("continue"),
             "moment": _fix_range(request) if answered.is_right else {},
+            **choices,
         }
         return self.show(request, template, view, answered.status)
 

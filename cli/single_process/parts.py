@@ -92,7 +92,7 @@ async def _index(settings: SingleProcessSettings, tracing: Tracing, serve_health
 
 
 async def _track_placements(settings: SingleProcessSettings, serve_health: ServeHealth) -> None:
-    from pipeline.node_pools import parse_expected_pools
+    from engine.summaries.node_pools import parse_expected_pools
     from pipeline.placements import process
 
     pools = parse_expected_pools(settings.node_pools, settings.expected_pools)

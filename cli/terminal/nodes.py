@@ -15,7 +15,16 @@ from cli.terminal.options import Asking, with_api_options
 from cli.terminal.screen import Screen, complain, format_count
 from cli.terminal.simulation import read_input
 from cli.terminal.values import format_time
-from page.views.fleet import CORDONED, FREE, UNHEALTHY, add_nodes, draw_bars, list_excluded, list_useless
+from page.views.fleet import (
+    CORDONED,
+    FREE,
+    UNHEALTHY,
+    add_nodes,
+    compute_share,
+    draw_bars,
+    list_excluded,
+    list_useless,
+)
 from schemas.json_types import Json
 
 _PAGE: Final = 200
@@ -31,20 +40,22 @@ MAX_NODES: Final = 10_000
 def nodes(
     asking: Asking,
     grouping: Annotated[
-        Literal["node", "model", "namespace"], typer.Option("--by", help="Sums of all nodes by model or namespace.")
+        Literal["node", "model", "pool", "namespace"],
+        typer.Option("--by", help="Sums of all nodes by model, pool or namespace."),
     ] = "node",
     cluster: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="`kubectl get nodes,pods -A -o yaml`; no API is asked."),
     ] = None,
 ) -> None:
-    """List the nodes with what is free of their devices, what is wrong with them, and sums by model or namespace.
+    """List the nodes with what is free of their devices, what is wrong with them, and sums by model, pool or namespace.
 
     \b
     Examples:
       schedulerlog nodes
       schedulerlog nodes -o wide
       schedulerlog nodes --by namespace
+      schedulerlog nodes --by pool
       schedulerlog nodes --cluster cluster.yaml
     """
     answer = _list_here(cluster) if cluster else _fetch_nodes(asking)
@@ -55,6 +66,8 @@ def nodes(
     sums = add_nodes(answer["items"], grouping)
     if not print_document(asking.output, {"items": sums}):
         _SHOW_SUMS[grouping](Screen(), sums)
+        if grouping == "pool":
+            Screen().print_line(_describe_pools(answer["items"]), "dim")
 
 
 def _fetch_nodes(asking: Asking) -> Json:
@@ -100,18 +113,52 @@ def _show_list(screen: Screen, listed: Sequence[Mapping[str, Any]], *, is_wide: 
     if models := add_nodes(listed, "model"):
         screen.skip_line()
         _show_models(screen, models)
+    if any(item.get("pool") for item in listed):
+        screen.skip_line()
+        _show_pools(screen, add_nodes(listed, "pool"))
+        screen.print_line(_describe_pools(listed), "dim")
     for node, reasons in list_useless(listed):
         screen.print_line(f"{node} can serve nobody: {', '.join(reasons)}.", "yellow")
     _show_excluded(screen, list_excluded(listed))
 
 
 def _show_models(screen: Screen, models: Sequence[Mapping[str, Any]]) -> None:
-    columns = ["MODEL", "#NODES", "#FREE", "#DEVICES", "#FREE MiB", "#IN PIECES MiB", "#FITS NOBODY MiB"]
-    amounts = ("nodes", "free_devices", "devices", "memory_free_mib", "memory_in_pieces_mib", "memory_stranded_mib")
+    _show_amounts(screen, "MODEL", [(model["model"] or "not registered", model) for model in models])
+
+
+def _show_pools(screen: Screen, pools: Sequence[Mapping[str, Any]]) -> None:
+    _show_amounts(screen, "POOL", [(pool["pool"] or "no pool", pool) for pool in pools])
+
+
+def _show_amounts(screen: Screen, title: str, sums: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+    columns = [title, "#NODES", "#FREE", "#DEVICES", "#FREE MiB", "#MEMORY %", "#CORES %", "#IN PIECES MiB"]
     rows = [
-        [model["model"] or "not registered", *(_format_number(model[name]) for name in amounts)] for model in models
+        [
+            name,
+            *(_format_number(entry[amount]) for amount in ("nodes", "free_devices", "devices", "memory_free_mib")),
+            *(_format_number(share) for share in _list_shares(entry)),
+            *(_format_number(entry[amount]) for amount in ("memory_in_pieces_mib", "memory_stranded_mib")),
+        ]
+        for name, entry in sums
     ]
-    screen.print_table(columns, rows)
+    screen.print_table([*columns, "#FITS NOBODY MiB"], rows)
+
+
+def _list_shares(entry: Mapping[str, Any]) -> list[int | None]:
+    """List the shares of memory and cores that pods hold; an API of the version before does not count them."""
+    return [
+        compute_share(entry.get("memory_held_mib"), entry["memory_total_mib"]),
+        compute_share(entry.get("cores_held_percent"), entry.get("cores_total_percent")),
+    ]
+
+
+def _describe_pools(listed: Sequence[Mapping[str, Any]]) -> str:
+    sources = sorted({item["pool_source"] for item in listed if item.get("pool")})
+    return (
+        f"Pools are those of {', '.join(sources)}."
+        if sources
+        else "No node is in a pool: set SCHEDULERLOG_NODE_POOLS of the API."
+    )
 
 
 def _show_namespaces(screen: Screen, namespaces: Sequence[Mapping[str, Any]]) -> None:
@@ -122,7 +169,7 @@ def _show_namespaces(screen: Screen, namespaces: Sequence[Mapping[str, Any]]) ->
     screen.print_table(columns, rows)
 
 
-_SHOW_SUMS: Final = {"model": _show_models, "namespace": _show_namespaces}
+_SHOW_SUMS: Final = {"model": _show_models, "pool": _show_pools, "namespace": _show_namespaces}
 
 
 def _show_excluded(screen: Screen, devices: Sequence[Mapping[str, Any]]) -> None:

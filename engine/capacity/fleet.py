@@ -36,15 +36,21 @@ def add_devices(devices: Sequence[DeviceOccupancy], *, is_closed: bool) -> Devic
 def _add_model(model: str, devices: Sequence[DeviceOccupancy], *, is_closed: bool) -> ModelOnNode:
     usable = [] if is_closed else [device for device in devices if _is_usable(device)]
     is_divided = all(device.memory_total_mib is not None and device.memory_held_mib is not None for device in devices)
+    has_cores = all(
+        device.cores_total_percent is not None and device.cores_held_percent is not None for device in devices
+    )
     in_pieces = [device for device in usable if device.held_by]
     return ModelOnNode(
         model=model,
         devices=sum(map(_count_devices, devices)),
         free_devices=sum(map(_count_free, usable)),
         memory_total_mib=sum(device.memory_total_mib or 0 for device in devices) if is_divided else None,
+        memory_held_mib=sum(device.memory_held_mib or 0 for device in devices) if is_divided else None,
         memory_free_mib=_sum_free(usable) if is_divided else None,
         memory_in_pieces_mib=_sum_free(in_pieces) if is_divided else None,
         memory_stranded_mib=_sum_free(filter(_is_exhausted, in_pieces)) if is_divided else None,
+        cores_total_percent=sum(device.cores_total_percent or 0 for device in devices) if has_cores else None,
+        cores_held_percent=sum(device.cores_held_percent or 0 for device in devices) if has_cores else None,
     )
 
 

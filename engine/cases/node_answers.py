@@ -25,6 +25,7 @@ from engine.hami.registration import Device
 from engine.hami.vendor_catalog import list_vendors
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects
+from engine.summaries.node_pools import find_labelled_pool
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects, list_conditions
 from runtime.kubernetes.resources import NODES, Key
 from schemas.answers.nodes import NodeListed, NodeLock, Nodes, RegistrationListed
@@ -190,8 +191,11 @@ class CaseNodes:
         )
         lock = facts.lock
         sums = add_devices([self._to_occupancy(device) for device in devices], is_closed=is_cordoned)
+        pool, label = find_labelled_pool(get_object(node, "metadata", "labels"))
         return NodeListed(
             node=name,
+            pool=pool,
+            pool_source=label,
             registrations=[registration] if facts.devices else [],
             problems=self._list_problems(facts),
             ready=ready,

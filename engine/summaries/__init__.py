@@ -20,6 +20,8 @@ Attempts of a pod
     ``retries``           a retry as a reference to the attempt that it repeats
     ``trends``            the counts of a minute
     ``change_points``     changes of the level of counts over time
+Nodes
+    ``node_pools``        the pools of nodes, by setting or label, and the pools that a namespace may use
 Placements
     ``pod_facts``         binds, sightings and descriptions of pods
     ``pod_timelines``     the pods of one name, separated, with their time on each node

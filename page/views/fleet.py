@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 Item = Mapping[str, Any]
-Grouping = Literal["model", "namespace"]
-GROUPINGS: Final[Mapping[Grouping, str]] = {"model": "models", "namespace": "held"}
+Grouping = Literal["model", "pool", "namespace"]
+GROUPINGS: Final[Mapping[Grouping, str]] = {"model": "models", "pool": "models", "namespace": "held"}
 """Field of a node that lists the amounts, by what they are grouped."""
 
 BARS: Final = "▁▂▃▄▅▆▇█"
@@ -30,23 +30,32 @@ def _draw_bar(device: Item) -> str:
 
 
 def add_nodes(nodes: Iterable[Item], grouping: Grouping) -> list[dict[str, Any]]:
-    """Add up the amounts of all nodes by model or namespace, with the number of nodes.
+    """Add up the amounts of all nodes by model, pool or namespace, with the number of nodes.
 
     An amount that one node does not know is None.
     """
     sums: dict[str, dict[str, Any]] = {}
     for node in nodes:
+        keys = set[str]()
         for entry in node[GROUPINGS[grouping]]:
-            total = sums.setdefault(entry[grouping], {grouping: entry[grouping], "nodes": 0})
-            total["nodes"] += 1
+            # An API of the version before lists no pools.
+            key = node.get("pool", "") if grouping == "pool" else entry[grouping]
+            total = sums.setdefault(key, {grouping: key, "nodes": 0})
+            total["nodes"] += key not in keys
+            keys.add(key)
             for name, amount in entry.items():
-                if name != grouping:
+                if name not in GROUPINGS:
                     total[name] = _add(total.get(name, 0), amount)
     return [sums[name] for name in sorted(sums)]
 
 
 def _add(total: int | None, amount: int | None) -> int | None:
     return None if total is None or amount is None else total + amount
+
+
+def compute_share(held: int | None, total: int | None) -> int | None:
+    """Compute a share in percent, rounded up: an amount that is held in part is not shown as free."""
+    return -(-100 * held // total) if held is not None and total else None
 
 
 def list_excluded(nodes: Iterable[Item]) -> list[dict[str, Any]]:

@@ -9,11 +9,11 @@ from engine.summaries.attempt_audit import audit_attempt
 from engine.summaries.episodes import build_repetition, continues_episode, describe_changes, repeats
 from engine.summaries.fold import summarize
 from engine.summaries.matching import is_refused, match
+from engine.summaries.node_pools import parse_pools
 from engine.summaries.reports import combine
 from engine.summaries.retries import derive_digests, restore_unchanged, reuse_digests
 from pipeline.dead_letter import to_dead_letter
 from pipeline.metrics import WorkerMetrics
-from pipeline.node_pools import parse_pools
 from pipeline.worker.batch import (
     HistoryKey,
     WriteBatch,

@@ -48,11 +48,14 @@ class ModelOnNode(Answer):
     devices: int
     free_devices: int = Field(description="Devices that a pod could get completely, counted as for the node.")
     memory_total_mib: int | None
+    memory_held_mib: int | None = Field(description="Memory that pods hold, also of excluded devices.")
     memory_free_mib: int | None = Field(description="Free memory, counted as for the node.")
     memory_in_pieces_mib: int | None = Field(description="Part of the free memory on devices of which pods hold some.")
     memory_stranded_mib: int | None = Field(
         description="Part of the free memory that no pod gets, because all cores or slots of the device are held."
     )
+    cores_total_percent: int | None = Field(description="Cores, 100 for a whole device.")
+    cores_held_percent: int | None = Field(description="Cores that pods hold, also of excluded devices.")
 
 
 class DeviceFill(Answer):
@@ -91,6 +94,10 @@ class NodeListed(Answer):
     """A node with what is free of its devices. Null is a number that is not known."""
 
     node: str
+    pool: str = Field(description="Its pool; empty without one.")
+    pool_source: str = Field(
+        description="`SCHEDULERLOG_NODE_POOLS`, or the label of the node that names the pool; empty without one."
+    )
     registrations: list[RegistrationListed]
     problems: list[NodeProblem] = Field(description="Current problems of registration and handshake.")
     ready: str | None = Field(

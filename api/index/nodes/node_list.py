@@ -18,6 +18,8 @@ from api.index.observations import (
 )
 from api.index.reading.query_dsl import combine, match_cluster, match_term, match_time_range, sort_latest_first
 from engine.capacity.fleet import add_devices
+from engine.summaries.node_pools import SETTING
+from engine.summaries.trends import PoolOf
 from schemas.answers.nodes import NodeListed, NodeLock, RegistrationListed
 from schemas.answers.placements import DeviceOccupancy, NodeOccupancy
 from schemas.codec.records import format_rfc3339
@@ -111,15 +113,20 @@ def parse_locks(answer: Json) -> dict[str, NodeLock]:
     return locks
 
 
-def to_listed_node(cluster: Cluster, node: str, records: NodeRecords, now: datetime) -> NodeListed:
-    """Convert the records of a node into an item of the list."""
+def to_listed_node(
+    cluster: Cluster, node: str, records: NodeRecords, now: datetime, pool_of: PoolOf | None = None
+) -> NodeListed:
+    """Convert the records of a node into an item of the list. pool_of: pools by the names of nodes."""
     registrations = [event for event in records.observed if isinstance(event, NodeRegistered)]
     devices = [row for event in registrations for row in iterate_registered_devices(event)]
     status = find_latest_status(records.observed)
     cordoned = is_cordoned(status)
     occupancy = describe_occupancy(cluster, node, now, records.placements, devices, cordoned=cordoned)
+    pool = pool_of(node) if pool_of else ""
     return NodeListed(
         node=node,
+        pool=pool,
+        pool_source=SETTING if pool else "",
         registrations=[
             RegistrationListed(
                 reported_by=event.scheduler or "cluster",

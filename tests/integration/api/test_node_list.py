@@ -1,8 +1,15 @@
 """All nodes of a cluster in pages: what each registers, what holds of it, and which lock was seen last."""
 
+import csv
+import io
+import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from typer.testing import CliRunner
+
+from cli.command import app
 from schemas.events import (
     DeviceAllocation,
     DeviceKind,
@@ -16,8 +23,9 @@ from schemas.events import (
 )
 from schemas.placements import PodPlacement
 from tests.support.builders.node_states import a_node_state
-from tests.support.harness.api_process import Served
+from tests.support.harness.api_process import Served, serving
 from tests.support.harness.index_filling import NOW, Filling, an_attempt
+from tests.support.waiting import until
 
 CLUSTER = "api-node-list"
 BASE = f"/api/v1/clusters/{CLUSTER}"
@@ -138,3 +146,53 @@ def test_schedulers_are_listed_with_their_settings_and_what_changed(filling: Fil
 
 def test_a_cluster_without_nodes_has_an_empty_list(api: Served) -> None:
     assert api.get("/api/v1/clusters/api-nothing/nodes").json() == {"total": 0, "items": [], "continue": None}
+
+
+def test_sums_by_pool_and_model_are_those_of_all_pages_and_equal_everywhere(filling: Filling) -> None:
+    cluster = "api-node-pools"
+    nodes = {f"train-{number}": "A100" for number in range(205)} | {"infer-0": "L40S", "infer-1": "T4", "loose": "T4"}
+    filling.index_observations(
+        *(a_registration(node, 5, 1000, cluster=cluster, model=[model] * 2) for node, model in nodes.items())
+    )
+    allocation = DeviceAllocation(uuid="infer-0-1", container="main", memory_mib=400, cores_percent=50)
+    filling.index_placements(
+        PodPlacement(
+            cluster=cluster, id="api-node-pools-a", pod=PodRef(namespace="llm", name="p"), node="infer-0",
+            started_at=NOW - timedelta(minutes=4), allocations=[allocation],
+        )
+    )  # fmt: skip
+    # By hand: nodes, devices, free devices, free MiB, held MiB and percent of cores.
+    expected = {
+        "": (1, 2, 2, 2000, 0, 0),
+        "serve": (2, 4, 3, 3600, 400, 50),
+        "train": (205, 410, 410, 410_000, 0, 0),
+    }
+    columns = ("nodes", "devices", "free_devices", "memory_free_mib", "memory_held_mib", "cores_held_percent")
+    with serving(
+        filling.bootstrap_servers,
+        filling.url,
+        SCHEDULERLOG_NODE_POOLS="train=train-*,serve=infer-*",
+        SCHEDULERLOG_CLUSTER_NAME=cluster,
+    ) as api:
+        assert until(api.is_ready)
+        first = api.get(f"/api/v1/clusters/{cluster}/nodes", limit="200").json()
+        second = api.get(f"/api/v1/clusters/{cluster}/nodes", limit="200", **{"continue": first["continue"]}).json()
+        items = [*first["items"], *second["items"]]
+        assert {item["pool_source"] for item in items if item["pool"]} == {"SCHEDULERLOG_NODE_POOLS"}
+        assert {pool: sum(item["pool"] == pool for item in items) for pool in expected} == {
+            pool: nodes for pool, (nodes, *_) in expected.items()
+        }
+        rows = csv.DictReader(io.StringIO(api.get("/ui/fleet.csv", cluster=cluster, by="pool").text))
+        assert {row["pool"]: tuple(int(row[column]) for column in columns) for row in rows} == expected
+        url = f"{api.client.base_url}"
+        words = ["nodes", "--by", "pool", "--api-url", url, "-o", "json"]
+        done = CliRunner().invoke(app, words)
+        sums = json.loads(done.stdout)["items"]
+        assert {entry["pool"]: tuple(entry[column] for column in columns) for entry in sums} == expected
+        by_pool = api.get("/ui/fleet", cluster=cluster).text.partition("Free by pool")[2].partition("</table>")[0]
+        cells = re.findall(r"<tr><th scope=\"row\">(.*?)</th>(.*?)</tr>", by_pool, re.DOTALL)
+        on_page = {name: re.findall(r"<td[^>]*>([^<]*)</td>", row)[:3] for name, row in cells}
+        assert on_page == {"no pool": ["1", "2", "2"], "serve": ["2", "4", "3"], "train": ["205", "410", "410"]}
+        listed = api.get("/ui/nodes", cluster=cluster, by="pool", limit="100").text
+        assert "<h2>serve" in listed
+        assert re.search(r'href="[^"]*by=pool[^"]*continue=[^"]*" rel="next"', listed)

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from page.device_fills import draw_devices, group_by_models
+from page.device_fills import draw_devices, group_nodes
 
 WORDS = {"memory": "memory", "cores": "cores", "slots": "slots", "unhealthy": "sick", "cordoned": "closed"}
 
@@ -49,6 +49,16 @@ def test_nodes_are_grouped_by_their_models_and_those_without_devices_are_left_ou
         a_node("t", a_device(model="T4")),
         a_node("o"),
     ]
-    groups = [(group.models, [node["node"] for node in group.nodes], group.free, group.devices)
-              for group in group_by_models(nodes)]  # fmt: skip
+    groups = [(group.name, [node["node"] for node in group.nodes], group.free, group.devices)
+              for group in group_nodes(nodes, "model")]  # fmt: skip
     assert groups == [("A40", ["n2", "n10"], 1, 2), ("T4", ["t"], 0, 1)]
+
+
+def test_nodes_are_grouped_by_pool_whatever_their_models_and_one_of_none_is_in_a_group_of_its_own() -> None:
+    nodes = [
+        {**a_node("n1", a_device(), free=1), "pool": "train"},
+        {**a_node("n2", a_device(model="T4")), "pool": "train"},
+        {**a_node("n3", a_device()), "pool": ""},
+    ]
+    groups = [(group.name, len(group.nodes), group.free, group.devices) for group in group_nodes(nodes, "pool")]
+    assert groups == [("", 1, 0, 1), ("train", 2, 1, 2)]

@@ -1,12 +1,27 @@
-"""Node pools: ``SCHEDULERLOG_NODE_POOLS`` defines them by the names of nodes, and ``SCHEDULERLOG_EXPECTED_POOLS`` the
-pools that a namespace may use. Pure."""
+"""Node pools: ``SCHEDULERLOG_NODE_POOLS`` defines them by the names of nodes, labels of nodes by their provider, and
+``SCHEDULERLOG_EXPECTED_POOLS`` the pools that a namespace may use. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from typing import Final
 
 from engine.summaries.placement_audit import Pools
 from engine.summaries.trends import PoolOf
+
+SETTING: Final = "SCHEDULERLOG_NODE_POOLS"
+LABELS: Final = (
+    "karpenter.sh/nodepool",
+    "cloud.google.com/gke-nodepool",
+    "eks.amazonaws.com/nodegroup",
+    "kubernetes.azure.com/agentpool",
+)
+"""Labels by which Karpenter, GKE, EKS and AKS name the pool that they made a node for; the nearest to a node first."""
+
+
+def find_labelled_pool(labels: Mapping[str, str]) -> tuple[str, str]:
+    """Find the pool that a node's labels name, and the label that names it; both empty for a node of none."""
+    return next(((pool, label) for label in LABELS if (pool := labels.get(label))), ("", ""))
 
 
 def parse_pools(patterns: str) -> PoolOf | None:

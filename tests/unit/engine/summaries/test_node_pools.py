@@ -1,6 +1,6 @@
 import pytest
 
-from pipeline.node_pools import parse_expected_pools
+from engine.summaries.node_pools import find_labelled_pool, parse_expected_pools
 
 
 def test_without_a_rule_every_namespace_may_use_every_node() -> None:
@@ -28,3 +28,20 @@ def test_without_pools_no_node_is_in_one() -> None:
     pools = parse_expected_pools("", "web=")
     assert pools
     assert pools.get_pool("gpu-7") == ""
+
+
+@pytest.mark.parametrize(
+    ("labels", "pool"),
+    [
+        ({"cloud.google.com/gke-nodepool": "train"}, ("train", "cloud.google.com/gke-nodepool")),
+        ({"kubernetes.azure.com/agentpool": "np1"}, ("np1", "kubernetes.azure.com/agentpool")),
+        # Karpenter makes nodes next to those of a node group.
+        (
+            {"eks.amazonaws.com/nodegroup": "system", "karpenter.sh/nodepool": "gpu"},
+            ("gpu", "karpenter.sh/nodepool"),
+        ),
+        ({"node.kubernetes.io/instance-type": "p4d.24xlarge"}, ("", "")),
+    ],
+)
+def test_a_label_of_the_provider_names_the_pool_of_a_node(labels: dict[str, str], pool: tuple[str, str]) -> None:
+    assert find_labelled_pool(labels) == pool
