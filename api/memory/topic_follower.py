@@ -100,7 +100,7 @@ class TopicFollower:
                 self._note(str(error))
                 waits = self._iterate_pauses()
             except UNAVAILABLE as error:
-                self._note(f"Kafka at {self._kafka} does not answer ({explain_kafka_error(error)})"[:500])
+                self._note_silence(error)
             # Also after a session that ended by itself: partitions were added, or the brokers were silent.
             await asyncio.sleep(next(waits))
 
@@ -111,6 +111,9 @@ class TopicFollower:
     def _note(self, trouble: str) -> None:
         self._trouble.note(trouble)
         self.state.trouble = trouble
+
+    def _note_silence(self, error: Exception) -> None:
+        self._note(f"Kafka at {self._kafka} does not answer ({explain_kafka_error(error)})"[:500])
 
     async def _run_session(self) -> None:
         # With auto.create.topics.enable a request for the metadata of one topic creates it; a request for all topics
@@ -167,7 +170,7 @@ class TopicFollower:
             async with asyncio.timeout(CURRENT_SECONDS / 2):
                 end = await consumer.end_offsets(partitions)
         except UNAVAILABLE as error:
-            self._note(f"Kafka at {self._kafka} does not answer ({type(error).__name__})")
+            self._note_silence(error)
             return
         self._note("")
         self.state.answered_at = time.monotonic()

@@ -25,7 +25,6 @@ from runtime.files.scratch import scratch_folder
 from runtime.kafka.broker_clock import BrokerClock
 from runtime.kafka.errors import explain_kafka_error
 from runtime.kafka.reader import TopicReader
-from runtime.kafka.security import CredentialsError, wait_until_changed
 from runtime.kafka.topics import wait_for_topics
 from runtime.signals import run_until_first_ends, run_until_stopped
 from runtime.telemetry.health import ServeHealth, serving
@@ -180,22 +179,13 @@ class Worker:
         """Feed the agent. Faust stops itself on errors that it does not expect: then a new app is started."""
         while True:
             member = f"{self._settings.instance_id}-of-{self._partitions}"
-            try:
-                app = faust_app.create_app(self._settings, member, self._folder, self._decisions.fold, self._on_revoked)
-            except CredentialsError as error:
-                # Certificate and key are replaced one after the other.
-                self._reading.note(str(error))
-                await asyncio.sleep(RESTART_SECONDS)
-                continue
+            app = faust_app.create_app(self._settings, member, self._folder, self._decisions.fold, self._on_revoked)
             try:
                 await app.start()
                 self._app = app
                 self._reading.note_success()
-                await run_until_first_ends(
-                    app.wait_until_stopped(), wait_until_changed(self._settings.credential_files)
-                )
-                cause = repr(app.crash_reason) if app.crash_reason else "the credentials for Kafka have changed"
-                logger.warning("reading has ended: %s. Starting to read again.", cause)
+                await app.wait_until_stopped()
+                logger.warning("reading has ended: %r. Starting to read again.", app.crash_reason)
             except Exception as error:  # noqa: BLE001 - of any kind: a new app reads from the committed offsets, so nothing is lost
                 self._reading.note(explain_kafka_error(error))
             finally:

@@ -1,10 +1,10 @@
 """Arguments of ``faust.App`` that all apps share: addresses and credentials of Kafka, and no watchdog of Faust's."""
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from faust.auth import OAuthCredentials, SASLCredentials, SSLCredentials
 
-from runtime.kafka.security import build_ssl_context, create_token_provider, reveal_sasl_password
+from runtime.kafka.security import create_token_provider, to_present_context
 from runtime.settings.kafka_connection import KafkaConnection
 
 _NEVER: Final = 10 * 365 * 86_400.0
@@ -14,10 +14,7 @@ progress (`pipeline.worker.progress`), and the lag of both groups has an alert."
 
 
 def build_faust_arguments(kafka: KafkaConnection) -> dict[str, Any]:
-    """Build the arguments. Raises ``KafkaError`` for certificates that can't be read (any more).
-
-    Faust makes all its clients of them: with renewed credentials the process creates a new app.
-    """
+    """Build the arguments, of which Faust makes all its clients."""
     brokers = [f"kafka://{server}" for server in kafka.kafka_bootstrap_servers.split(",")]
     return {
         "broker": brokers,
@@ -28,7 +25,8 @@ def build_faust_arguments(kafka: KafkaConnection) -> dict[str, Any]:
 
 
 def _build_credentials(kafka: KafkaConnection) -> Any:
-    context = build_ssl_context(kafka)
+    # Faust passes context and password on to our connections, which read them.
+    context: Any = to_present_context(kafka)
     # Faust takes SASL over TLS from whether there is a context.
     if kafka.kafka_sasl_mechanism == "OAUTHBEARER":
         return OAuthCredentials(oauth_cb=create_token_provider(kafka), ssl_context=context)
@@ -36,7 +34,7 @@ def _build_credentials(kafka: KafkaConnection) -> Any:
         return SASLCredentials(
             mechanism=kafka.kafka_sasl_mechanism,
             username=kafka.kafka_username,
-            password=reveal_sasl_password(kafka),
+            password=cast("Any", kafka.kafka_password),
             ssl_context=context,
         )
     return SSLCredentials(context) if context else None

@@ -1,21 +1,26 @@
-"""Reasons why a broker refuses a connection, with their remedies; and the refusal of a token, which aiokafka overlooks.
+"""Credentials of each connection to a broker, and reasons why the broker refuses it, with their remedies.
 
-aiokafka opens its connections itself and leaves their errors in its log: its callers get only ``Unable to bootstrap``.
-So this module replaces its class of connections and its bootstrap, for all clients of this process. Its version is
-pinned; tests/contract/test_library_internals.py names what to read again when the pin moves.
+aiokafka opens its connections itself, with what its client was given at first, and leaves their errors in its log: its
+callers get only ``Unable to bootstrap``. It also overlooks the refusal of a token. So this module replaces its class of
+connections and its bootstrap, for all clients of this process. Its version is pinned;
+tests/contract/test_library_internals.py names what to read again when the pin moves.
 """
 
 import ssl
 import time
+from collections.abc import Callable
 from contextvars import ContextVar
+from ssl import SSLContext
 from typing import Any, Final
 
 import aiokafka.conn
 from aiokafka.client import AIOKafkaClient
 from aiokafka.conn import AIOKafkaConnection, OAuthAuthenticator
 from aiokafka.errors import KafkaConnectionError, KafkaError, SaslAuthenticationFailed, UnsupportedSaslMechanismError
+from pydantic import SecretStr
 
 from runtime.refused_credentials import RECENT_SECONDS, note_acceptance, note_refusal
+from runtime.settings.secret_files import is_fixed, reveal_secret
 from runtime.settings.variables import derive_variable
 
 _NAME_MISMATCHES: Final = (62, 64)
@@ -45,19 +50,28 @@ _refusals: ContextVar[list[RefusedError]] = ContextVar("_refusals")
 """The refusals of the bootstrap that is running in this task."""
 
 
-class FixedPassword(str):
-    """Password from a variable, which a process reads only at its start."""
-
-    __slots__ = ()
-
-
 class ExplainedConnection(AIOKafkaConnection):  # type: ignore[misc]
-    """Connection whose failure names the remedy."""
+    """Connection whose failure names the remedy. It reads its credentials when it connects: a client, which opens one
+    connection after another, lives longer than they do."""
+
+    def __init__(
+        self,
+        *address: Any,
+        ssl_context: Callable[[], SSLContext | None] | None = None,
+        sasl_plain_password: SecretStr | None = None,
+        **options: Any,
+    ) -> None:
+        """Take the function that builds the TLS context in place of the context, and the secret in place of its
+        text."""
+        super().__init__(*address, **options)
+        self._build_context, self._password = ssl_context, sasl_plain_password
 
     async def connect(self) -> Any:
         try:
+            self._ssl_context = self._build_context() if self._build_context else None
+            self._sasl_plain_password = reveal_secret(self._password)
             reader = await super().connect()
-        # A token that can't be had.
+        # A certificate that can't be read, or a token that can't be had.
         except RefusedError as error:
             self._note_refusal(error)
             raise
@@ -77,7 +91,7 @@ class ExplainedConnection(AIOKafkaConnection):  # type: ignore[misc]
         return reader
 
     def _has_fixed_password(self) -> bool:
-        return isinstance(self._sasl_plain_password, FixedPassword)
+        return is_fixed(self._password)
 
     def _note_refusal(self, refused: RefusedError, *, is_certain: bool = True) -> None:
         _refusals.get([]).append(refused)

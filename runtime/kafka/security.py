@@ -1,13 +1,13 @@
 """Arguments that every client of Kafka takes besides its own options: addresses, TLS, SASL.
 
-Every new client reads the files. The services create a new one after every failure of a connection, so the next client
-uses a renewed certificate; every connection reads, or asks for, its token.
+Every connection of a client reads the files, and reads, or asks for, its token: clients reconnect by themselves.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
+from ssl import SSLContext
 from typing import Any, Final
 
 from aiokafka.abc import AbstractTokenProvider
@@ -15,18 +15,16 @@ from pydantic import SecretStr
 
 # Both modules change every client: it explains failed connections, and bounds unpacked records.
 import runtime.kafka.unpacking  # noqa: F401
-from runtime.kafka.refusals import FixedPassword, RefusedError
+from runtime.kafka.refusals import RefusedError
 from runtime.refused_credentials import note_acceptance, note_refusal
 from runtime.settings.kafka_connection import KafkaConnection
-from runtime.settings.secret_files import FileSecret, read_version, reveal_secret
+from runtime.settings.secret_files import Version, is_fixed, read_version, reveal_secret
 from runtime.settings.variables import derive_variable
 
 _NO_CLIENT: Final = (400, 401)
 """Answers to a client that the server does not know, or whose secret is wrong (RFC 6749, section 5.2)."""
 TOKEN_SECONDS: Final = 10.0
 """Limit of a request for a token."""
-CHANGE_SECONDS: Final = 5.0
-"""Seconds between two looks at the files of credentials."""
 _RENEW_BEFORE_SECONDS: Final = 30.0
 """Seconds before its end from which a token serves no further connection."""
 
@@ -38,35 +36,43 @@ class CredentialsError(RefusedError):
 
 
 def build_client_arguments(kafka: KafkaConnection) -> dict[str, Any]:
-    """Build the arguments that every client of aiokafka takes. Raises ``CredentialsError``, a ``KafkaError``.
+    """Build the arguments that every client of aiokafka takes.
 
     To be called within the event loop where OAUTHBEARER is used.
     """
     return {
         "bootstrap_servers": kafka.kafka_bootstrap_servers,
         "security_protocol": kafka.kafka_security_protocol.upper(),
-        "ssl_context": build_ssl_context(kafka),
+        "ssl_context": to_present_context(kafka),
         **(_build_sasl_arguments(kafka) if kafka.uses_sasl else {}),
     }
 
 
-def build_ssl_context(kafka: KafkaConnection) -> Any:
-    """Build the context of TLS; None without TLS. Raises ``CredentialsError``."""
-    try:
-        return kafka.build_kafka_ssl_context()
-    except ValueError as error:
-        raise CredentialsError(f"TLS to Kafka: {error}") from None
+class PresentContext:
+    """TLS context of the present files. It is built again when one of them changes: reading the system's authorities
+    holds the event loop for a tenth of a second."""
+
+    def __init__(self, kafka: KafkaConnection) -> None:
+        self._kafka = kafka
+        files = (kafka.kafka_ca_file, kafka.kafka_cert_file, kafka.kafka_key_file)
+        self._files = [file for file in files if file]
+        self._versions: list[Version] = []
+        self._context: SSLContext | None = None
+
+    def __call__(self) -> SSLContext | None:
+        """Return the context. Raises ``CredentialsError``, a ``KafkaError``."""
+        versions = [read_version(file) for file in self._files]
+        if self._context is None or versions != self._versions:
+            try:
+                self._context, self._versions = self._kafka.build_kafka_ssl_context(), versions
+            except ValueError as error:
+                raise CredentialsError(f"TLS to Kafka: {error}") from None
+        return self._context
 
 
-async def wait_until_changed(paths: Sequence[Path], poll_seconds: float = CHANGE_SECONDS) -> None:
-    """Return when one of the files has another content than at the call; never without a file."""
-    versions = [read_version(path) for path in paths]
-    while True:
-        await asyncio.sleep(poll_seconds)
-        changed = [read_version(path) for path in paths]
-        # A file that is away for a moment is about to be replaced.
-        if changed != versions and None not in changed:
-            return
+def to_present_context(kafka: KafkaConnection) -> PresentContext | None:
+    """Return the context that connections of a client ask for; None without TLS."""
+    return PresentContext(kafka) if kafka.uses_tls else None
 
 
 def create_token_provider(kafka: KafkaConnection) -> AbstractTokenProvider:
@@ -76,7 +82,7 @@ def create_token_provider(kafka: KafkaConnection) -> AbstractTokenProvider:
     return ClientCredentials(
         str(kafka.kafka_oauth_token_url),
         str(kafka.kafka_oauth_client_id),
-        _mark(kafka.kafka_oauth_client_secret),
+        kafka.kafka_oauth_client_secret,
     )
 
 
@@ -86,19 +92,8 @@ def _build_sasl_arguments(kafka: KafkaConnection) -> dict[str, Any]:
     return {
         "sasl_mechanism": kafka.kafka_sasl_mechanism,
         "sasl_plain_username": kafka.kafka_username,
-        "sasl_plain_password": reveal_sasl_password(kafka),
+        "sasl_plain_password": kafka.kafka_password,
     }
-
-
-def reveal_sasl_password(kafka: KafkaConnection) -> str:
-    """Read the password for PLAIN and SCRAM."""
-    return _mark(kafka.kafka_password)
-
-
-def _mark(secret: SecretStr | None) -> str:
-    """Reveal a secret; one that did not come from a file is a ``FixedPassword``."""
-    text = reveal_secret(secret)
-    return text if isinstance(secret, FileSecret) else FixedPassword(text)
 
 
 class TokenFile(AbstractTokenProvider):  # type: ignore[misc]
@@ -123,7 +118,7 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
     end. TLS trusts the system's authorities, or those of ``SSL_CERT_FILE``."""
 
     def __init__(
-        self, url: str, client_id: str, client_secret: str, clock: Callable[[], float] = time.monotonic
+        self, url: str, client_id: str, client_secret: SecretStr | None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._url, self._client_id, self._client_secret, self._clock = url, client_id, client_secret, clock
         self._token, self._used_until = "", 0.0
@@ -143,7 +138,7 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
     async def _ask(self) -> dict[str, Any]:
         import aiohttp  # a fifth of a second of every start that no other mechanism needs
 
-        login = {"Authorization": aiohttp.encode_basic_auth(self._client_id, self._client_secret)}
+        login = {"Authorization": aiohttp.encode_basic_auth(self._client_id, reveal_secret(self._client_secret))}
         try:
             async with (
                 aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TOKEN_SECONDS), trust_env=True) as session,
@@ -156,7 +151,7 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
             cause = answer.get("error", "") if isinstance(answer, dict) else ""
             who, words = derive_variable("kafka_oauth_client_id"), f"HTTP {response.status} without a token {cause}"
             words = f"{self._url}: {words}".rstrip()
-            if response.status in _NO_CLIENT and isinstance(self._client_secret, FixedPassword):
+            if response.status in _NO_CLIENT and is_fixed(self._client_secret):
                 note_refusal(derive_variable("kafka_oauth_client_secret"), words, is_fixed=True)
             raise CredentialsError(f"{words}. {who} and its secret have to be those of a client that the server knows")
         note_acceptance(derive_variable("kafka_oauth_client_secret"))

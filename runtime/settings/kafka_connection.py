@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, SecretStr, model_validator
 
 from runtime.errors import SettingError
 from runtime.http import tls
-from runtime.settings.secret_files import FileSecret, reveal_secret
+from runtime.settings.secret_files import reveal_secret
 from runtime.settings.settings import BootstrapServers, EnvironmentSettings, Flag, Url, read
 from runtime.settings.variables import KAFKA, derive_variable
 
@@ -68,14 +68,6 @@ class KafkaSecurity(EnvironmentSettings):
     @property
     def uses_sasl(self) -> bool:
         return self.kafka_security_protocol in ("sasl_plaintext", "sasl_ssl")
-
-    @property
-    def credential_files(self) -> list[Path]:
-        """Files that prove to Kafka who this process is, and to it who Kafka is."""
-        files = (self.kafka_ca_file, self.kafka_cert_file, self.kafka_key_file)
-        secrets = (self.kafka_password, self.kafka_key_password, self.kafka_oauth_client_secret)
-        paths = [secret.path for secret in secrets if isinstance(secret, FileSecret)]
-        return [file for file in files if file] + paths
 
     def build_kafka_ssl_context(self) -> ssl.SSLContext | None:
         """Build the TLS context from the present files; None without TLS. Raises ``ValueError``."""

@@ -73,3 +73,8 @@ def read_secret(path: Path, name: str) -> SecretStr:
 def reveal_secret(secret: SecretStr | None) -> str:
     """Reveal the text of a secret; empty without one."""
     return secret.get_secret_value() if secret else ""
+
+
+def is_fixed(secret: SecretStr | None) -> bool:
+    """Tell whether the secret came from a variable, which a process reads only at its start."""
+    return secret is not None and not isinstance(secret, FileSecret)

@@ -128,14 +128,15 @@ class Publisher:
         # All of them end before the first failure is raised: a batch is acknowledged as a whole or sent again.
         done = asyncio.gather(*waiting, return_exceptions=True)
         try:
-            # Shielded: this time-out only logs, the records remain under way.
-            async with asyncio.timeout(SILENCE_SECONDS):
-                await asyncio.shield(done)
-        except TimeoutError:
-            # An idempotent producer tries again by itself, in order, for as long as it takes.
-            self._note(f"no acknowledgement from {self._kafka} for {SILENCE_SECONDS:.0f} s")
             async with asyncio.timeout(GIVE_UP_SECONDS):
-                await done
+                # An idempotent producer tries again by itself, in order, for as long as it takes.
+                while not (await asyncio.wait([done], timeout=SILENCE_SECONDS))[0]:
+                    silence = TimeoutError(f"no acknowledgement from {self._kafka} for {SILENCE_SECONDS:.0f} s")
+                    # Each time: a broker that was away may be back and refuse us.
+                    self._note(explain_kafka_error(silence))
+        except TimeoutError:
+            done.cancel()
+            raise
         for failure in done.result():
             if isinstance(failure, asyncio.CancelledError):
                 # Raised as it is, it would end this task as if it were the one that is cancelled.

@@ -50,7 +50,7 @@ OVERRIDDEN = {
         "call_thread": "479edda75b54",
         "_create_worker_consumer": "c2701bfc3e6f",
     },
-    ExplainedConnection: {"connect": "b0f9ba7f0cf6", "authenticator_oauth": "8fdc4e867f0d"},
+    ExplainedConnection: {"__init__": "16e2b58e6f2b", "connect": "b0f9ba7f0cf6", "authenticator_oauth": "8fdc4e867f0d"},
     TokenAuthenticator: {"step": "3a013ab61098"},
     BoundedPartitionRecords: {"__init__": "8ec1c2ae6ea1"},
     NoTables: {"on_start": "365dd25fbc0e"},

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 from collections.abc import Callable, Coroutine, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,7 +41,9 @@ from schemas.topics import (
 from tests.support.backends import Addresses, read_source
 from tests.support.builders.kube_objects import a_pod
 from tests.support.harness.forked import ForkedProcesses
-from tests.support.secured_kafka.broker import PASSWORD, SecuredKafka, secured_kafka
+from tests.support.harness.scheduler_process import a_refused_pod
+from tests.support.harness.steady_load import steady_load
+from tests.support.secured_kafka.broker import SecuredKafka, secured_kafka
 from tests.support.secured_kafka.refusals import FORBIDDEN_TO_THE_API, REFUSALS
 from tests.support.secured_kafka.rights import (
     PROVISION,
@@ -61,8 +64,16 @@ API_TOPICS: Final = {ATTEMPTS.name, PODS.name, NODE_STATES.name, ALERTS.name}
 RIGHTS: Final = read_deployed_rights()
 LEASED: Final = ("kube-events", "hami-log", "kai-log")
 """Readers of which one reads, and the others wait by the group of a lease."""
-BY_PASSWORD: Final = ("provision", "scheduler", "worker", "api")
+BY_PASSWORD: Final = ("provision", "worker", "api")
 REFUSED: Final = "invalid credentials with SASL mechanism SCRAM-SHA-512"
+CAUSES: Final = {
+    "worker": REFUSED,
+    "index": "it refuses our certificate",
+    "api": "the broker refuses the token",
+    "scheduler": "HTTP 401 without a token invalid_client",
+    "authority": "its certificate is not trusted",
+}
+"""Causes of refusals, by the process whose credential is of before."""
 SELDOM: Final = {
     # Findings are published where records contradict each other.
     "worker": {Right("topic", "schedulerlog.findings", "Write")},
@@ -121,7 +132,7 @@ def pass_an_attempt(kafka: SecuredKafka, running: Services, namespace: str) -> N
         answer = until(lambda: running.api.get_schedulerlog(f"{namespace}/bound"), lambda got: got.is_success)
     assert running.scheduler.bind(pod, node) == {"Error": ""}
     assert node in {item["name"] for item in answer.json()["filter"]["nodes"]}
-    eventually(lambda: running.count_documents("schedulerlog-attempts", namespace))
+    eventually(lambda: running.list_pods(namespace))
     running.processes.run(
         "hami-log", "ingest", "hami-log", str(PROPOSAL), "--lease", f"schedulerlog-hami-log-{namespace}",
         *write_flags(running.get_settings("hami-log")),
@@ -137,7 +148,7 @@ def pass_an_attempt(kafka: SecuredKafka, running: Services, namespace: str) -> N
 def running(kafka: SecuredKafka, backends: Addresses, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     """All services, of which each proves in some way who it is."""
     ways: dict[str, Way] = {
-        "provision": kafka.use_scram, "scheduler": kafka.use_scram,
+        "provision": kafka.use_scram, "scheduler": kafka.use_client_credentials,
         "worker": kafka.use_scram, "index": kafka.use_certificate,
         "hami-log": kafka.use_certificate, "api": lambda user: kafka.use_oauth(user, token),
     }  # fmt: skip
@@ -208,30 +219,56 @@ def test_every_process_proves_who_it_is_in_the_same_way(
     assert {decision for decision in log() if not decision.is_allowed} == set()
 
 
-def test_a_replaced_password_is_used_without_a_restart(kafka: SecuredKafka, running: Services) -> None:
-    """The worker's, which Faust was given at its start; the scheduler and the API continue meanwhile."""
-    user = "schedulerlog-worker"
-    password_file = Path(kafka.use_scram(user)["SCHEDULERLOG_KAFKA_PASSWORD_FILE"])
-    log = running.processes.log("worker")
+def test_every_credential_for_kafka_is_replaced_under_load_and_no_attempt_is_lost(
+    kafka: SecuredKafka, running: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker has a password, the index writer a certificate, the scheduler a client secret, the API a token; and
+    all of them the broker's authority.
 
-    def pass_filter(name: str) -> None:
-        running.scheduler.filter(a_pod(name, namespace="rotated", uid=name))
-        until(lambda: running.api.get_schedulerlog(f"rotated/{name}"), lambda got: got.is_success)
+    The broker begins with the new ones, so each process is refused until its file has them too.
+    """
+    pids = {name: running.processes.get_pid(name) for name in ("worker", "index")}
+    settings = {name: running.get_settings(name) for name in ("worker", "index", "scheduler", "api")}
+    before = {name: copy_credentials(of_process, tmp_path / name) for name, of_process in settings.items()}
+    authority = {"SCHEDULERLOG_KAFKA_CA_FILE": str(shutil.copy(kafka.authority.ca_file, tmp_path))}
 
-    pass_filter("before")
-    try:
-        # The file first: the broker refuses it until it has the password too, and readiness says so.
-        password_file.write_text("battery-staple")
-        eventually(lambda: "the credentials for Kafka have changed" in log.read_text(), log.read_text)
-        eventually(lambda: REFUSED in running.read_readiness("worker"), log.read_text)
-        eventually(lambda: REFUSED in running.read_readiness("worker", "/credentials"), log.read_text)
-        kafka.change_password(user, "battery-staple")
-        eventually(lambda: running.read_readiness("worker") == "ok", log.read_text)
-        eventually(lambda: running.read_readiness("worker", "/credentials") == "ok", log.read_text)
-        pass_filter("after")
-    finally:
-        kafka.change_password(user, PASSWORD)
-        password_file.write_text(PASSWORD)
+    def pass_attempt(number: int) -> None:
+        # More than any node has: the nodes would be full before the end of the load.
+        assert not running.scheduler.filter(a_refused_pod(f"pod-{number}", "rotated"))["NodeNames"]
+        # An attempt of before: the API answers also while Kafka refuses it.
+        assert running.api.get_schedulerlog("rotated-before/first").is_success
+
+    def read_refusal(name: str) -> str:
+        return running.read_readiness(name, "/credentials")
+
+    running.scheduler.filter(a_refused_pod("first", "rotated-before"))
+    until(lambda: running.api.get_schedulerlog("rotated-before/first"), lambda answer: answer.is_success)
+    with steady_load(pass_attempt, per_second=20) as load:
+        load.wait_for_steps(20)
+        kafka.change_password("schedulerlog-worker", "battery-staple")
+        kafka.clients.secret = "battery-staple"  # noqa: S105 - of this test
+        kafka.restart_with_another_authority()
+        until(lambda: read_refusal("worker"), lambda words: CAUSES["worker"] in words)
+        until(lambda: read_refusal("index"), lambda words: CAUSES["index"] in words)
+        until(lambda: running.api.get_part("attempts_topic")["why_not"], lambda words: CAUSES["api"] in words)
+        until(running.scheduler.log.read_text, lambda log: CAUSES["scheduler"] in log)
+        # Into the same files, as a kubelet replaces them.
+        kafka.use_scram("schedulerlog-worker")
+        kafka.use_certificate("schedulerlog-index")
+        kafka.use_client_credentials("schedulerlog-scheduler")
+        kafka.write_token_file(Path(settings["api"]["SCHEDULERLOG_KAFKA_OAUTH_TOKEN_FILE"]), API)
+        for name in pids:
+            until(lambda name=name: read_refusal(name), lambda words: words == "ok")  # type: ignore[misc]
+        until(lambda: running.api.get_part("attempts_topic"), lambda part: part["ready"])
+        load.wait_for_steps(20)
+    until(lambda: running.list_pods("rotated"), lambda pods: len(pods) >= load.steps)
+    assert running.list_pods("rotated") == sorted(f"pod-{number}" for number in range(load.steps))
+    assert running.api.get_schedulerlog(f"rotated/pod-{load.steps - 1}").is_success
+    running.processes.check()
+    assert {name: running.processes.get_pid(name) for name in pids} == pids
+    before["authority"] = settings["worker"] | authority
+    words = {name: get_refusal_of(of_before, monkeypatch) for name, of_before in before.items()}
+    assert all(cause in words[name] for name, cause in CAUSES.items()), words
 
 
 async def test_a_process_whose_password_came_from_a_variable_ends_where_it_is_refused(
@@ -311,6 +348,19 @@ def read_connection(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Kafk
 def test_a_user_sees_the_topics_of_its_rights(kafka: SecuredKafka, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     settings: Settings = getattr(kafka, f"use_{way}")(API)
     assert {*asyncio.run(list_topic_names(read_connection(settings, monkeypatch)))} == API_TOPICS
+
+
+def copy_credentials(settings: Settings, folder: Path) -> Settings:
+    """Copy what proves who a process is, and return the settings that name the copies."""
+    folder.mkdir()
+    proofs = {name: path for name, path in settings.items() if name.endswith("_FILE") and "_CA_" not in name}
+    return settings | {name: str(shutil.copy(path, folder)) for name, path in proofs.items()}
+
+
+def get_refusal_of(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the words in which the broker refuses who has these settings."""
+    with monkeypatch.context() as patched:
+        return str(asyncio.run(get_refusal(list_topic_names(read_connection(settings, patched)))))
 
 
 async def get_refusal(work: Coroutine[None, None, object], kind: type[Exception] = KafkaError) -> Exception:

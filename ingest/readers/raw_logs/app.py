@@ -22,7 +22,6 @@ from ingest.reading.trusted_containers import TrustedContainers
 from runtime.files.scratch import scratch_folder
 from runtime.kafka.faust_connection import build_faust_arguments
 from runtime.kafka.record import Record
-from runtime.kafka.security import wait_until_changed
 from runtime.refused_credentials import end_when_refused
 from runtime.settings.kafka_connection import KafkaConnection
 from runtime.signals import run_until_first_ends
@@ -108,15 +107,12 @@ async def serve(
             metrics.note(raw_logs.to_counts())
 
     with scratch_folder("raw-logs") as folder:
-        while not stop.is_set():
-            app = create_app(kafka, folder, raw_logs, group)
-            await app.start()
-            try:
-                await run_until_first_ends(
-                    settle_until_stopped(), wait_until_changed(kafka.credential_files), end_when_refused()
-                )
-            finally:
-                await app.stop()
+        app = create_app(kafka, folder, raw_logs, group)
+        await app.start()
+        try:
+            await run_until_first_ends(settle_until_stopped(), end_when_refused())
+        finally:
+            await app.stop()
     if failed:
         raise failed[0]
     return raw_logs

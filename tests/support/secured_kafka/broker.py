@@ -20,11 +20,13 @@ from dev.embedded.kafka_storage import generate_id
 from dev.embedded.ports import KAFKA_PORTS, find_free_port
 from dev.embedded.process import ParentWatch
 from tests.support.certificates import Authority
-from tests.support.secured_kafka.tokens import AUDIENCE, ISSUER, TokenIssuer, token_server
+from tests.support.secured_kafka.tokens import AUDIENCE, ISSUER, OAuthClients, TokenIssuer, token_server
 
 PASSWORD: Final = "correct-horse"  # noqa: S105 - of users that live as long as a test
 REAUTHENTICATION_MS: Final = 4_000
 """The broker closes a connection by OAUTHBEARER after so long: its token may have ended."""
+KEYSTORE: Final = "broker.pem"
+KEY_SET: Final = "jwks.json"
 _MODULES: Final = "org.apache.kafka.common.security"
 
 
@@ -36,20 +38,40 @@ class SecuredKafka:
         self.sasl, self.tls = f"127.0.0.1:{sasl_port}", f"127.0.0.1:{tls_port}"
         self.plain = broker.bootstrap_server
         """Of the super user."""
-        self.authority: Authority
-        self.tokens: TokenIssuer
+        self.passwords = dict.fromkeys(users, PASSWORD)
+        """For SCRAM, by user."""
+        self.authority = Authority(folder / "authority")
+        self.clients = OAuthClients()
         self.token_url: str
         self.jvm: Jvm
+        self.write_files()
 
-    def use_scram(self, user: str, password: str = PASSWORD) -> dict[str, str]:
-        """Write the settings of a process that is known by a password."""
+    def write_files(self) -> None:
+        """Write the files that the broker reads when it starts: its pair, and the keys of tokens."""
+        pair = self.authority.issue("broker")
+        (self.folder / KEYSTORE).write_bytes(pair.key.read_bytes() + pair.certificate.read_bytes())
+        (self.folder / KEY_SET).write_text(json.dumps(self.clients.issuer.build_key_set()))
+
+    def restart_with_another_authority(self) -> None:
+        """Restart the broker with an authority and an issuer of tokens that know no client and no token of before. The
+        file of the authority has the new one.
+        """
+        self.authority, self.clients.issuer = Authority(self.folder / "authority"), TokenIssuer()
+        self.write_files()
+        self.broker.kill()
+        self.broker.start()
+
+    def use_scram(self, user: str, password: str = "") -> dict[str, str]:
+        """Write the settings of a process that is known by a password; ``password``: another one than the user's."""
+        name = f"{user}-{password}.password" if password else f"{user}.password"
         return self._use_sasl("SCRAM-SHA-512") | {
             "SCHEDULERLOG_KAFKA_USERNAME": user,
-            "SCHEDULERLOG_KAFKA_PASSWORD_FILE": str(self._write_file(f"{user}-{password}.password", password)),
+            "SCHEDULERLOG_KAFKA_PASSWORD_FILE": str(self._write_file(name, password or self.passwords[user])),
         }
 
     def change_password(self, user: str, password: str) -> None:
         """Change the password by which the broker knows the user from now on, by Kafka's own tool."""
+        self.passwords[user] = password
         change = ("--alter", "--entity-type", "users", "--entity-name", user)
         options = (*change, "--add-config", f"SCRAM-SHA-512=[iterations=4096,password={password}]")
         # Without the cache of the broker's classes, which this class has no part in.
@@ -67,17 +89,18 @@ class SecuredKafka:
         file = token_file or self.write_token_file(self.folder / f"{user}.token", user)
         return self._use_sasl("OAUTHBEARER") | {"SCHEDULERLOG_KAFKA_OAUTH_TOKEN_FILE": str(file)}
 
-    def use_client_credentials(self, user: str, secret: str = PASSWORD) -> dict[str, str]:
-        """Write the settings of a process that asks for its tokens."""
+    def use_client_credentials(self, user: str, secret: str = "") -> dict[str, str]:
+        """Write the settings of a process that asks for its tokens; ``secret``: another one than the clients'."""
+        name = f"{user}-{secret}.secret" if secret else f"{user}.secret"
         return self._use_sasl("OAUTHBEARER") | {
             "SCHEDULERLOG_KAFKA_OAUTH_TOKEN_URL": self.token_url,
             "SCHEDULERLOG_KAFKA_OAUTH_CLIENT_ID": user,
-            "SCHEDULERLOG_KAFKA_OAUTH_CLIENT_SECRET_FILE": str(self._write_file(f"{user}-{secret}.secret", secret)),
+            "SCHEDULERLOG_KAFKA_OAUTH_CLIENT_SECRET_FILE": str(self._write_file(name, secret or self.clients.secret)),
         }
 
     def write_token_file(self, path: Path, user: str, seconds: float = 3600) -> Path:
         """Write a token into the file, in the place of the one before; as a whole, as a kubelet does."""
-        (path.parent / f"{path.name}.new").write_text(self.tokens.sign_token(user, seconds))
+        (path.parent / f"{path.name}.new").write_text(self.clients.issuer.sign_token(user, seconds))
         return (path.parent / f"{path.name}.new").rename(path)
 
     def use_certificate(self, user: str, authority: Authority | None = None, days: int = 1) -> dict[str, str]:
@@ -112,32 +135,24 @@ def secured_kafka(folder: Path, users: Sequence[str]) -> Iterator[SecuredKafka]:
     ports: list[int] = []
     for _ in range(4):
         ports.append(find_free_port(KAFKA_PORTS, ports))
-    authority, tokens = Authority(folder / "authority"), TokenIssuer()
-    jwks = folder / "jwks.json"
-    jwks.write_text(json.dumps(tokens.build_key_set()))
-    options = _options(folder, authority, ports, jwks, users)
+    options = _options(folder, ports, users)
     with closing(ParentWatch()) as watch:
         jvm = install_jvms(read_settings(os.environ))["kafka"]
         addresses = [Address(0, ports[0], ports[1])]
         broker = KafkaBroker(folder / "kafka", addresses, 0, generate_id(), jvm, watch, options=options)
         kafka = SecuredKafka(folder, broker, ports[2], ports[3], users)
         kafka.jvm = jvm
-        kafka.authority, kafka.tokens = authority, tokens
         try:
-            with token_server(tokens, PASSWORD) as kafka.token_url:
+            with token_server(kafka.clients) as kafka.token_url:
                 broker.start()
                 yield kafka
         finally:
             broker.kill()
 
 
-def _options(
-    folder: Path, authority: Authority, ports: Sequence[int], jwks: Path, users: Sequence[str]
-) -> BrokerOptions:
+def _options(folder: Path, ports: Sequence[int], users: Sequence[str]) -> BrokerOptions:
     client, controller, sasl, tls = ports
-    pair = authority.issue("broker")
-    keystore = folder / "broker.pem"
-    keystore.write_bytes(pair.key.read_bytes() + pair.certificate.read_bytes())
+    jwks = folder / KEY_SET
     names = {"PLAINTEXT": client, "SASL_SSL": sasl, "SSL": tls}
     addresses = ",".join(f"{name}://127.0.0.1:{port}" for name, port in names.items())
     passwords = " ".join(f'user_{user}="{PASSWORD}"' for user in users)
@@ -149,9 +164,9 @@ def _options(
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,SSL:SSL",
             "inter.broker.listener.name": "PLAINTEXT",
             "ssl.keystore.type": "PEM",
-            "ssl.keystore.location": str(keystore),
+            "ssl.keystore.location": str(folder / KEYSTORE),
             "ssl.truststore.type": "PEM",
-            "ssl.truststore.location": str(authority.ca_file),
+            "ssl.truststore.location": str(folder / "authority" / "ca.crt"),
             "listener.name.ssl.ssl.client.auth": "required",
             f"{mechanism}.sasl.enabled.mechanisms": "SCRAM-SHA-512,PLAIN,OAUTHBEARER",
             f"{mechanism}.scram-sha-512.sasl.jaas.config": f"{_MODULES}.scram.ScramLoginModule required;",

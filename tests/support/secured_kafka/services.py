@@ -55,13 +55,13 @@ class Services:
         self.processes.start(name, "pipeline", name, "--metrics-address", port, *arguments, **self.get_settings(name))
         self.processes.wait_ready(name, f"http://127.0.0.1:{port}/readyz")
 
-    def count_documents(self, alias: str, namespace: str) -> int:
-        """Count the documents that the index has."""
-        url = f"{self.opensearch_url}/{alias}"
+    def list_pods(self, namespace: str) -> list[str]:
+        """List the pods of the attempts that the index has, sorted: a pod of two attempts twice."""
+        url = f"{self.opensearch_url}/schedulerlog-attempts"
         httpx.post(f"{url}/_refresh", timeout=30)
-        query = {"query": {"term": {"namespace": namespace}}}
-        count: int = httpx.post(f"{url}/_count", json=query, timeout=30).json().get("count", 0)
-        return count
+        body = {"size": 10_000, "query": {"term": {"namespace": namespace}}, "_source": ["pod"]}
+        answer = httpx.post(f"{url}/_search", json=body, params={"ignore_unavailable": "true"}, timeout=30).json()
+        return sorted(hit["_source"]["pod"] for hit in answer.get("hits", {}).get("hits", []))
 
 
 async def spoil(bootstrap_servers: str, with_few_partitions: Topic, with_short_retention: Topic) -> None:

@@ -15,6 +15,8 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 ISSUER: Final = "https://issuer.test"
 AUDIENCE: Final = "kafka"
+TOKEN_SECONDS: Final = 31
+"""Life of a token by client credentials. Clients ask for another one 30 s before its end: every second."""
 _KEY_ID: Final = "one"
 
 
@@ -50,6 +52,14 @@ class TokenIssuer:
         return f"{signed}.{_encode(signature)}"
 
 
+class OAuthClients:
+    """Clients of the token server: all have one secret, which may be replaced while it serves."""
+
+    def __init__(self) -> None:
+        self.issuer = TokenIssuer()
+        self.secret = "correct-horse"  # noqa: S105 - of clients that live as long as a test
+
+
 def _write_json(value: dict[str, Any]) -> str:
     return _encode(json.dumps(value).encode())
 
@@ -59,7 +69,7 @@ def _encode(value: bytes) -> str:
 
 
 @contextmanager
-def token_server(issuer: TokenIssuer, secret: str) -> Iterator[str]:
+def token_server(clients: OAuthClients) -> Iterator[str]:
     """The URL that gives a token for client credentials (RFC 6749, section 4.4): the client's id is the user."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -67,9 +77,9 @@ def token_server(issuer: TokenIssuer, secret: str) -> Iterator[str]:
             credentials = b64decode(self.headers["Authorization"].removeprefix("Basic ")).decode()
             user, _, password = credentials.partition(":")
             request = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
-            is_right = password == secret and request == {"grant_type": ["client_credentials"]}
+            is_right = password == clients.secret and request == {"grant_type": ["client_credentials"]}
             answer = (
-                {"access_token": issuer.sign_token(user), "expires_in": 3600}
+                {"access_token": clients.issuer.sign_token(user, TOKEN_SECONDS), "expires_in": TOKEN_SECONDS}
                 if is_right
                 else {"error": "invalid_client"}
             )

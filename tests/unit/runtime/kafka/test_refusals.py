@@ -1,7 +1,6 @@
 """Refusals of new connections, which explain why a client gets no answer."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from aiokafka.errors import (
@@ -43,11 +42,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
 
 
 async def open_connection(port: int = 9093) -> None:
-    connection: Any = object.__new__(ExplainedConnection)
-    connection._host, connection._port = "kafka", port
-    connection._sasl_mechanism, connection._reader = "SCRAM-SHA-512", None
-    connection._sasl_plain_password = None
-    await connection.connect()
+    await ExplainedConnection("kafka", port, sasl_mechanism="SCRAM-SHA-512").connect()
 
 
 async def test_a_broker_that_gives_no_answer_is_explained_by_its_refusal(broker: Broker) -> None:
