@@ -50,7 +50,11 @@ def mcp(
     if http.host not in _LOOPBACK and not cert_file:
         fail("--http: tokens are not taken in plain text from other machines: give --cert-file and --key-file", USAGE)
     from cli.assistant.http_server import serve
+    from runtime.http.server_tls import BrokenPairError, CertificatePair, Certificates
 
+    try:
+        certificates = Certificates(CertificatePair(cert_file, key_file)) if cert_file and key_file else None
+    except BrokenPairError as error:
+        fail(str(error), USAGE)
     callers = use_bearer_tokens(connection.api_url, str(connection.api_ca_file or ""))
-    server = create_server(callers, is_shared=True)
-    serve(server, http, (cert_file, key_file) if cert_file and key_file else None)
+    serve(create_server(callers, is_shared=True), http, certificates)

@@ -1,6 +1,7 @@
 """The server over streamable HTTP: without sessions, so that no request finds the rights of another one."""
 
-from pathlib import Path
+import asyncio
+import socket
 from typing import Any, Final
 
 import uvicorn
@@ -8,8 +9,10 @@ from mcp.server.mcpserver import MCPServer
 
 from cli.assistant.bounded_calls import BoundedCalls
 from runtime.http.patient_http import PatientHttp
+from runtime.http.server_tls import Certificates
 from runtime.http.tls_listener import PatientServer
 from runtime.settings.addresses import HostPort
+from runtime.signals import end
 
 PATH = "/mcp"
 _MAX_CONNECTIONS: Final = 200
@@ -20,12 +23,12 @@ class _Protocol(PatientHttp):
     max_head_bytes = 32 * 1024
 
 
-def serve(server: MCPServer[Any], listen: HostPort, pair: tuple[Path, Path] | None) -> None:
-    """Serve until the process is stopped; ``pair`` is a certificate and its key, for HTTPS."""
+def serve(server: MCPServer[Any], listen: HostPort, certificates: Certificates | None) -> None:
+    """Serve until the process is stopped; over HTTPS with ``certificates``, whose files it follows."""
     app = server.streamable_http_app(
         streamable_http_path=PATH, json_response=True, stateless_http=True, host=listen.host
     )
-    certificate, key = pair or (None, None)
+    secured: dict[str, Any] = {"ssl_context_factory": lambda *_: certificates.context} if certificates else {}
     config = uvicorn.Config(
         BoundedCalls(app),
         listen.host,
@@ -33,9 +36,16 @@ def serve(server: MCPServer[Any], listen: HostPort, pair: tuple[Path, Path] | No
         http=_Protocol,
         loop="asyncio",
         ws="none",
-        ssl_certfile=certificate,
-        ssl_keyfile=key,
         log_level="info",
         limit_concurrency=_MAX_CONNECTIONS,
+        **secured,
     )
-    PatientServer(config).run(sockets=[config.bind_socket()])
+    asyncio.run(_serve(PatientServer(config), config.bind_socket(), certificates))
+
+
+async def _serve(server: PatientServer, listening: socket.socket, certificates: Certificates | None) -> None:
+    following = [asyncio.create_task(certificates.run())] if certificates else []
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        await end(following)

@@ -45,12 +45,12 @@ def read_policy(settings: SingleProcessSettings) -> "NotifyPolicy":
     if settings.api_authentication == "kubernetes" and settings.notify_api_token is None:
         token = get_flag(SingleProcessSettings, "notify_api_token")
         raise SettingError(f"{token}: is missing: the API checks its callers, this process is one of them")
+    if settings.notify_targets is None:
+        raise SettingError(f"{get_flag(SingleProcessSettings, 'notify_targets')}: is missing, it names who is sent to")
     from pipeline.notify.process import NotifyPolicy
-    from pipeline.notify.targets import read_targets
+    from pipeline.notify.targets import TargetsFile
 
-    return NotifyPolicy.from_settings(
-        settings, read_targets(settings.notify_targets) if settings.notify_targets else {}
-    )
+    return NotifyPolicy.from_settings(settings, TargetsFile(settings.notify_targets))
 
 
 async def wait_for_policy(read: "Callable[[], NotifyPolicy]") -> "NotifyPolicy":

@@ -42,13 +42,13 @@ def notify(
     """
     from pipeline.notify.process import ApiAccess, NotifyPolicy
     from pipeline.notify.service import NotifyService, run
-    from pipeline.notify.targets import read_targets
+    from pipeline.notify.targets import TargetsFile
     from runtime.kubernetes.credentials import choose_loader
 
     if settings.notify_targets is None:
         fail(f"{get_flag(NotifySettings, 'notify_targets')}: is missing, messages go only to targets of this file", 2)
     with one_line_for(SettingError):
-        policy = NotifyPolicy.from_settings(settings, read_targets(settings.notify_targets))
+        policy = NotifyPolicy.from_settings(settings, TargetsFile(settings.notify_targets))
     logs.configure(settings)
     api = ApiAccess(api_url.rstrip("/"), api_ca_file, settings.notify_api_token)
     load = choose_loader(kubeconfig, context)

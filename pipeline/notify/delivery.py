@@ -12,6 +12,8 @@ from pipeline.notify.targets import CloudEventsTarget, MailTarget, Target, Webho
 
 _TIMEOUT_SECONDS: Final = 10.0
 _BUSY: Final = (408, 429)
+_REFUSED: Final = (401, 403, 404, 410)
+"""A token, or an address that is one, may be about to be replaced."""
 _SERVER_ERROR: Final = 500
 
 
@@ -45,7 +47,7 @@ async def _post(session: aiohttp.ClientSession, url: str, body: Any, content_typ
         async with session.post(url, json=body, headers=headers, timeout=limits, allow_redirects=False) as response:
             if response.status < 300:
                 return
-            is_final = response.status not in _BUSY and response.status < _SERVER_ERROR
+            is_final = response.status not in _BUSY + _REFUSED and response.status < _SERVER_ERROR
             raise DeliveryError(f"it answers {response.status}", is_final=is_final)
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
         # Without the address, which is a secret.

@@ -22,7 +22,7 @@ from pipeline.notify.delivery import DeliveryError, deliver
 from pipeline.notify.messages import Message, State, derive_id
 from pipeline.notify.sent_memory import Sent, SentMemory
 from pipeline.notify.subscriptions import ReadMetadata, find_targets
-from pipeline.notify.targets import Target
+from pipeline.notify.targets import Target, TargetsFile
 from pipeline.notify.waiting_workloads import DecisiveWait, SubscribedWorkload, WorkloadObstacles
 from pipeline.settings import NotifySettings
 from runtime.backoff import Backoff
@@ -74,14 +74,14 @@ class ApiAccess:
 @dataclass(frozen=True, slots=True)
 class NotifyPolicy:
     cluster: str
-    targets: Mapping[str, Target]
+    targets: TargetsFile
     settle: timedelta
     """Time that news has to last."""
     link: str
     """Address of the page for people; empty for none."""
 
     @classmethod
-    def from_settings(cls, settings: NotifySettings, targets: Mapping[str, Target]) -> Self:
+    def from_settings(cls, settings: NotifySettings, targets: TargetsFile) -> Self:
         page = settings.notify_page_url.rstrip("/")
         return cls(settings.cluster_name, targets, settings.notify_settle, page)
 
@@ -196,7 +196,7 @@ class Notifier:
             return await self._send_end(key, sent, now) if sent else True
         if not wait.code:
             return True
-        targets = await find_targets(self.objects, key, wait.pod, self.policy.targets)
+        targets = await find_targets(self.objects, key, wait.pod, self.policy.targets.get())
         is_done, diagnosis = True, None
         for name, target in targets.items():
             last = sent.get(name)
@@ -228,7 +228,7 @@ class Notifier:
             return False
         is_done = True
         for name, last in sent.items():
-            target = self.policy.targets.get(name)
+            target = self.policy.targets.get().get(name)
             note = last._replace(code="", number=last.number + 1)
             wait = DecisiveWait("", pod, 0, {}, last.since)
             message = self._build_message(key, "started", wait, note, name, now, diagnosis)

@@ -1,6 +1,8 @@
 """Targets of messages: only what the operator's file names can be sent to."""
 
+import logging
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -8,8 +10,11 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from runtime.errors import SettingError
+from runtime.log_once import LoggedProblem
 from runtime.settings import addresses
-from runtime.settings.secret_files import FileSecret
+from runtime.settings.secret_files import FileSecret, read_version
+
+logger = logging.getLogger(__name__)
 
 
 def _open_secret(path: Path) -> FileSecret:
@@ -67,6 +72,26 @@ class MailTarget(_Target):
 
 Target = WebhookTarget | CloudEventsTarget | MailTarget
 _TARGETS = TypeAdapter(dict[str, Annotated[Target, Field(discriminator="kind")]])
+
+
+class TargetsFile:
+    """Targets of the operator's file, read again when it changes. While it has a mistake, those of before are used."""
+
+    def __init__(self, file: Path) -> None:
+        """Read the file. Raises ``SettingError``."""
+        self._file, self._version, self._targets = file, read_version(file), read_targets(file)
+        self._mistake = LoggedProblem(partial(logger.error, "the targets of before are used: %s"))
+
+    def get(self) -> Mapping[str, Target]:
+        """Return the present targets by name."""
+        if (version := read_version(self._file)) != self._version or self._mistake.text:
+            try:
+                self._targets, self._version = read_targets(self._file), version
+            except SettingError as error:
+                self._mistake.note(str(error))
+            else:
+                self._mistake.note("")
+        return self._targets
 
 
 def read_targets(file: Path) -> Mapping[str, Target]:

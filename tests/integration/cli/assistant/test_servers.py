@@ -2,6 +2,7 @@
 
 import os
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,8 +16,10 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.support.certificates import Authority
 from tests.support.harness.golden_api import POD, golden_api
 from tests.support.harness.guarded_api import READS_LLM, Guarded
+from tests.support.harness.steady_load import steady_load
 from tests.support.waiting import until
 
 NAMESPACE, _, NAME = POD.partition("/")
@@ -61,16 +64,16 @@ def open_stdio(api_url: str) -> Client:
 
 
 @contextmanager
-def serving_http(api_url: str) -> Iterator[str]:
+def serving_http(api_url: str, *flags: str) -> Iterator[str]:
     """The address of the server."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "schedulerlog", "mcp", "--http", str(port), "--api-url", api_url]
+    command = [sys.executable, "-m", "schedulerlog", "mcp", "--http", str(port), "--api-url", api_url, *flags]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
         assert until(lambda: answers(port))
-        yield f"http://127.0.0.1:{port}/mcp"
+        yield f"{'https' if flags else 'http'}://127.0.0.1:{port}/mcp"
     finally:
         process.terminate()
         process.wait(30)
@@ -164,6 +167,42 @@ async def test_over_http_a_caller_reads_what_its_token_allows() -> None:
                 assert explained.is_error is not token.endswith("alice"), explained
                 # Of all namespaces: alice may not.
                 assert (await client.call_tool("pending", {})).is_error
+
+
+def test_the_certificate_is_replaced_while_callers_ask(api_url: str, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    pair = authority.issue("mcp")
+    trusted = ssl.create_default_context(cafile=str(authority.ca_file))
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    headers = {"Accept": "application/json, text/event-stream"}
+
+    with serving_http(api_url, "--cert-file", str(pair.certificate), "--key-file", str(pair.key)) as address:
+        url = httpx2.URL(address)
+
+        def list_tools(_number: int) -> None:
+            # Over a connection of its own.
+            answer = httpx2.post(address, json=request, headers=headers, verify=trusted, timeout=60)
+            assert {tool["name"] for tool in answer.json()["result"]["tools"]} == set(CALLS)
+
+        def read_certificate() -> str:
+            return ssl.get_server_certificate((url.host, url.port or 0))
+
+        before = read_certificate()
+        assert before == pair.certificate.read_text()
+        with steady_load(list_tools, per_second=20) as load:
+            load.wait_for_steps(10)
+            authority.issue("mcp")
+            until(read_certificate, lambda certificate: certificate != before)
+            load.wait_for_steps(10)
+        assert read_certificate() == pair.certificate.read_text()
+
+
+def test_a_pair_that_does_not_fit_is_one_line(tmp_path: Path) -> None:
+    pair = Authority(tmp_path).issue("mcp")
+    flags = ["--http", "8765", "--api-url", "https://a", "--cert-file", str(pair.key), "--key-file", str(pair.key)]
+    command = [sys.executable, "-m", "schedulerlog", "mcp", *flags]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (2, f"--cert-file: {pair.key} holds no certificate in PEM form\n")
 
 
 @contextmanager

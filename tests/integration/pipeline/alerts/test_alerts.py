@@ -136,9 +136,11 @@ async def wait_for_api_to_read(kafka: str) -> None:
 
 
 class Alertmanager:
-    """Accepts what Alertmanager's schema allows; answers 503 while ``is_down``."""
+    """Accepts what Alertmanager's schema allows from who has its token; answers 503 while ``is_down``."""
 
     def __init__(self) -> None:
+        self.token = "first"  # noqa: S105 - of a server that ends with the test
+        self.refused = 0
         self.posts: list[list[dict[str, Any]]] = []
         self.wrong: list[str] = []
         self.is_down = False
@@ -163,9 +165,12 @@ def alertmanager() -> Iterator[tuple[Alertmanager, str]]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             right = self.path == "/api/v2/alerts" and self.headers["Content-Type"] == "application/json"
             taken.wrong += [error.message for error in validator.iter_errors(body)] + ([] if right else [self.path])
-            if not taken.is_down:
+            status = 503 if taken.is_down else 200
+            if self.headers["Authorization"] != f"Bearer {taken.token}":
+                status, taken.refused = 401, taken.refused + 1
+            if status == 200:
                 taken.posts.append(body)
-            self.send_response(503 if taken.is_down else 200)
+            self.send_response(status)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
@@ -181,11 +186,13 @@ def alertmanager() -> Iterator[tuple[Alertmanager, str]]:
 async def test_alerts_fire_once_and_resolve_once_also_when_killed_and_reach_alertmanager(
     kafka: str, alertmanager: tuple[Alertmanager, str], tmp_path: Path
 ) -> None:
-    log, (taken, url) = tmp_path / "log", alertmanager
+    log, (taken, url), token = tmp_path / "log", alertmanager, tmp_path / "token"
+    token.write_text(taken.token)
     alerts = ["alerts", "--kafka", kafka]
+    bridge = ["alertmanager", "--kafka", kafka, "--url", url, "--token-file", str(token)]
     await send(kafka, build_refusals("old", 40, 35, 30, 25, 10, 1) + build_refusals("young", 5, 1))
     taken.is_down = True
-    with running(log, "alertmanager", "--kafka", kafka, "--url", url, "--resend", "1", "--api-url", "http://a"):
+    with running(log, *bridge, "--resend", "1", "--api-url", "http://a"):
         with running(log, *alerts) as process:
             assert await wait_for_alerts(kafka, 1, log) == [("firing", "old")]
             process.kill()
@@ -206,6 +213,13 @@ async def test_alerts_fire_once_and_resolve_once_also_when_killed_and_reach_aler
         )
         resent = len(taken.posts)
         await eventually_async(lambda: len(taken.posts) > resent + 1, lambda: "nothing is sent again")
+        # Alertmanager begins with another token: alerts wait for the file, and none has ended until it is there.
+        taken.token = "second"  # noqa: S105
+        await eventually_async(lambda: taken.refused > 0, log.read_text)
+        token.write_text(taken.token)
+        resent = len(taken.posts)
+        await eventually_async(lambda: len(taken.posts) > resent, log.read_text)
+        assert taken.list_states()["other"]
     assert taken.wrong == []
     (first, *_), *_ = taken.posts
     rule = {"alertname": "PodPendingForLong", "severity": "warning"}

@@ -56,7 +56,7 @@ def test_an_api_that_checks_callers_needs_a_token(file: Path) -> None:
     settings = {"notify_targets": file, "api_authentication": "kubernetes"}
     with pytest.raises(SettingError, match=r"^--api-token-file: is missing"):
         read_policy(create_settings(**settings))
-    assert list(read_policy(create_settings(**settings | {"notify_api_token": "t"})).targets) == ["bus"]
+    assert list(read_policy(create_settings(**settings | {"notify_api_token": "t"})).targets.get()) == ["bus"]
 
 
 class TargetsReadError(Exception):

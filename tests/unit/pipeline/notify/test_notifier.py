@@ -20,7 +20,7 @@ from pipeline.notify.process import ApiAccess, Notifier, NotifyPolicy
 from pipeline.notify.sent_memory import ConfigMapStore, FileStore, Sent, SentMemory
 from pipeline.notify.service import NotifyService, run
 from pipeline.notify.subscriptions import ANNOTATION, find_targets, to_plural
-from pipeline.notify.targets import read_targets
+from pipeline.notify.targets import TargetsFile, read_targets
 from pipeline.notify.waiting_workloads import SubscribedWorkload, WorkloadObstacles
 from runtime.errors import SettingError
 from runtime.kubernetes.credentials import from_kubeconfig
@@ -105,7 +105,7 @@ async def notifying(
 ) -> AsyncIterator[Notifier]:
     file = tmp_path / "targets.yaml"
     file.write_text(yaml.safe_dump(targets))
-    policy = NotifyPolicy("default", read_targets(file), timedelta(seconds=settle), "https://page.example")
+    policy = NotifyPolicy("default", TargetsFile(file), timedelta(seconds=settle), "https://page.example")
     async with aiohttp.ClientSession() as session:
         memory = SentMemory(FileStore(tmp_path / "sent.json"))
         notifier = Notifier(ApiAccess(url), objects, memory, policy, NotifyMetrics(), session)
@@ -222,6 +222,24 @@ async def test_a_receiver_that_is_down_gets_the_message_later_and_one_that_refus
             assert receiver.refused == before + 1
 
 
+@pytest.mark.parametrize("status", [401, 403, 404, 410])
+async def test_a_message_that_is_refused_waits_for_new_targets_and_is_sent_once(
+    caller: Caller, tmp_path: Path, status: int
+) -> None:
+    async with serving_api(caller) as url, receiving() as before, receiving() as after:
+        before.status = status
+        async with notifying(url, subscribe("team"), tmp_path, {"team": a_webhook(tmp_path, before)}) as notifier:
+            await eventually_async(lambda: before.refused > 0)
+            file = tmp_path / "targets.yaml"
+            # A mistake changes nothing.
+            file.write_text("team: {kind: pigeon}")
+            assert list(notifier.policy.targets.get()) == ["team"]
+            file.write_text(yaml.safe_dump({"team": {"kind": "cloudevents", "url": after.url}}))
+            await eventually_async(lambda: bool(after.bodies))
+            assert not notifier.due
+        assert (len(before.bodies), len(after.bodies)) == (0, 1)
+
+
 async def test_without_an_annotation_nothing_is_sent(caller: Caller, tmp_path: Path) -> None:
     async with serving_api(caller) as url, receiving() as receiver:
         targets = {"team": a_webhook(tmp_path, receiver), "other": a_webhook(tmp_path, receiver, namespaces=["ml"])}
@@ -329,7 +347,8 @@ async def test_what_was_sent_is_in_a_config_map_that_is_made_when_it_is_needed()
 
 async def test_outside_of_a_cluster_the_memory_needs_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("POD_NAMESPACE", raising=False)
-    policy = NotifyPolicy("default", {}, timedelta(), "")
+    (tmp_path / "targets.yaml").write_text("{}")
+    policy = NotifyPolicy("default", TargetsFile(tmp_path / "targets.yaml"), timedelta(), "")
     service = NotifyService(ApiAccess("http://127.0.0.1:1"), policy, from_kubeconfig(tmp_path, None), None, None)
     with pytest.raises(SettingError, match="--memory-file"):
         await run(service)
