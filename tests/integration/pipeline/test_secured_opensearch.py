@@ -44,6 +44,7 @@ from tests.support.harness.secured_opensearch import (
     write,
     write_environment,
 )
+from tests.support.harness.steady_load import steady_load
 from tests.support.reused_backends import reused_backends
 from tests.support.stress import run_in_make_stress
 from tests.support.waiting import PATIENCE_SECONDS, eventually, eventually_async, until
@@ -108,7 +109,7 @@ def test_from_an_attempt_to_the_answer(node: SecuredOpenSearch, kafka: embedded.
         assert [pod["name"] for pod in api.get("/api/v1/nodes/node1/occupancy").json()["pods"]] == ["one", "two"]
 
 
-def test_a_replaced_password_is_used_without_a_restart(
+def test_a_password_is_replaced_under_load_and_no_attempt_is_lost(
     node: SecuredOpenSearch, kafka: embedded.Backends, tmp_path: Path
 ) -> None:
     connection = connect_by_password(node, WRITER)
@@ -127,20 +128,29 @@ def test_a_replaced_password_is_used_without_a_restart(
         processes.start("index", "pipeline", "index", *options, SCHEDULERLOG_MAX_BACKOFF="1", **variables)
         processes.wait_ready("index", f"http://127.0.0.1:{port}/readyz")
         filling = Filling(kafka.bootstrap_servers, node.url)
-        filling.publish(an_attempt("rotated/before", chosen="node1", bound=True, devices=["GPU-0"]))
-        assert until(count, lambda number: number == 1)
+        pid, log = processes.get_pid("index"), processes.log("index")
+
+        def publish(number: int) -> None:
+            filling.publish(an_attempt(f"rotated/pod-{number}", chosen="node1", bound=True, devices=["GPU-0"]))
+
         try:
-            assert_all_succeeded([node.administrator.put(f"{USERS}/{WRITER}", json={"password": "another-Horse-8-x"})])
-            filling.publish(an_attempt("rotated/meanwhile", chosen="node1", bound=True, devices=["GPU-0"]))
-            log = processes.log("index")
-            eventually(lambda: "401" in log.read_text(), log.read_text)
-            # As the probe of its pod asks.
-            credentials = f"http://127.0.0.1:{port}/readyz/credentials"
-            refused = httpx.get(credentials, timeout=30)
-            assert (refused.status_code, "HTTP 401: OpenSearch refuses user" in refused.text) == (503, True)
-            Path(variables["SCHEDULERLOG_OPENSEARCH_PASSWORD_FILE"]).write_text("another-Horse-8-x")
-            assert until(count, lambda number: number == 2)
-            assert httpx.get(credentials, timeout=30).text == "ok\n"
+            with steady_load(publish, per_second=20) as load:
+                assert until(count)
+                change = node.administrator.put(f"{USERS}/{WRITER}", json={"password": "another-Horse-8-x"})
+                assert_all_succeeded([change])
+                load.wait_for_steps(5)
+                eventually(lambda: "401" in log.read_text(), log.read_text)
+                # As the probe of its pod asks.
+                credentials = f"http://127.0.0.1:{port}/readyz/credentials"
+                refused = httpx.get(credentials, timeout=30)
+                assert (refused.status_code, "HTTP 401: OpenSearch refuses user" in refused.text) == (503, True)
+                Path(variables["SCHEDULERLOG_OPENSEARCH_PASSWORD_FILE"]).write_text("another-Horse-8-x")
+                until(lambda: httpx.get(credentials, timeout=30).text, lambda text: text == "ok\n")
+                load.wait_for_steps(5)
+            until(count, lambda number: number >= load.steps)
+            assert count() == load.steps
+            processes.check()
+            assert processes.get_pid("index") == pid
         finally:
             assert_all_succeeded([node.administrator.put(f"{USERS}/{WRITER}", json={"password": PASSWORD})])
 
