@@ -8,6 +8,7 @@
 ``secret_files``           secrets from files: NAME_FILE names a file that holds NAME
 ``addresses``              HOST:PORT, lists of brokers, URLs: read in one way, shown without passwords
 ``names``                  names of clusters, labels and objects, checked
+``node_pools``             pools of nodes, by patterns of their names
 ``kafka_connection``       connection to Kafka
 ``opensearch_connection``  connection to OpenSearch
 =========================  ===========================================================================

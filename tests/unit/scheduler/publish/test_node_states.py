@@ -239,7 +239,7 @@ def test_states_that_a_full_spool_may_have_lost_are_written_again_once_it_loses_
 
 
 def test_a_full_spool_gives_up_device_rows_and_keeps_the_states_that_they_refer_to(tmp_path: Path) -> None:
-    limits = SpoolLimits(max_bytes=40_000)
+    limits = SpoolLimits(max_bytes=30_000)
     with contextlib.closing(Spool(tmp_path / "full", limits, Clock())) as spool:
         columns, clock, metrics = a_cluster(a_node("node1", devices=1)), Clock(), Metrics()
         NodeStates(
