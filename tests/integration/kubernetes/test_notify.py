@@ -119,7 +119,9 @@ def subscribe(client: httpx.Client, namespace: str) -> None:
     create(client, f"/apis/apps/v1/namespaces/{namespace}/deployments", {"metadata": metadata, "spec": spec})
 
 
-def wait_for_obstacle(api: Served, pods: Callable[[], list[str]], count: int) -> None:
+def wait_for_obstacle(
+    api: Served, pods: Callable[[], list[str]], count: int, code: str = "ResourceNeverEnough"
+) -> None:
     """Wait until kube-scheduler's reason for so many pods is known: before it, a slow machine has another obstacle."""
 
     def list_known() -> list[str]:
@@ -127,7 +129,7 @@ def wait_for_obstacle(api: Served, pods: Callable[[], list[str]], count: int) ->
         obstacles = [answer.json().get("obstacle") for answer in answers if answer.is_success]
         return [obstacle["code"] for obstacle in obstacles if obstacle]
 
-    until(list_known, lambda codes: codes == ["ResourceNeverEnough"] * count)
+    until(list_known, lambda codes: codes == [code] * count)
 
 
 def patch(client: httpx.Client, path: str, change: dict[str, Any]) -> None:
@@ -180,11 +182,13 @@ def test_each_change_is_sent_once_to_who_annotated_also_by_a_process_that_was_ki
         wait_until_remembered(client, "ResourceNeverEnough")
 
         notify.kill()
-        notify.start()
         patch(client, f"/api/v1/nodes/{name}", {"spec": {"taints": [TAINT]}})
         patch(client, f"/api/v1/nodes/{name}/status", {"status": {"allocatable": LARGE, "capacity": LARGE}})
         # A pod is not tried again for a node that it does not tolerate, except by a scheduler that starts.
         control_plane.start_scheduler({})
+        # What a pod waits for between these steps is no news that this test counts.
+        wait_for_obstacle(api, list_waiting, 2, "TaintNotTolerated")
+        notify.start()
         until(notify.read_texts, lambda texts: list(map(len, texts)) == [2, 2, 4])
         assert notify.read_texts() == (
             2 * waits[0], [*waits[1], "waits TaintNotTolerated"], sorted(2 * waits[2])
