@@ -98,6 +98,8 @@ def test_the_capacity_plugin_names_its_quota(name: str) -> None:
     )
     assert get_code(diagnosis) == "ElasticQuotaFull"
     assert "above its max" in diagnosis.sentence.en
+    assert diagnosis.obstacle
+    assert "the pod's place in the queue is not known" in diagnosis.obstacle.likely_cause.en
 
 
 def test_a_group_that_volcano_does_not_let_into_its_queue_has_its_reason_on_the_group() -> None:

@@ -106,6 +106,9 @@ def test_other_words_of_yunikorn_have_their_own_answers(reason: str, note: str, 
     diagnosis = diagnose_case(pod, an_event(reason, note, reporter="yunikorn", type="Normal"))
     assert (diagnosis.state, get_code(diagnosis)) == ("refused", code)
     assert words in diagnosis.sentence.en
+    if code == "YunikornQueueFull":
+        assert diagnosis.obstacle
+        assert "the pod's place in the queue is not known" in diagnosis.obstacle.likely_cause.en
 
 
 def test_devices_are_named_before_other_resources_that_lack() -> None:
