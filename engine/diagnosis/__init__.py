@@ -47,6 +47,7 @@ Below them
 
 nearest_nodes    the nodes of an attempt that lacked least
 refused_nodes    the nodes that an attempt refused, each under the reason that decides it
+counted_reasons  the nodes that a text of a scheduler counts by reason
 pod_clauses      clauses about the pod's own object, next to what its scheduler says
 device_numbers   requested amounts of devices, and the most that was free
 open_nodes       kube-scheduler's own checks that need only the pod and the node

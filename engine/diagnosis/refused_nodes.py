@@ -1,6 +1,5 @@
 """Nodes that an attempt refused, each once, under the reason that decides it."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -10,6 +9,7 @@ from typing import Final, get_args, overload
 import numpy as np
 import numpy.typing as npt
 
+from engine.diagnosis.counted_reasons import parse_counted_reasons
 from engine.diagnosis.texts import (
     GPU_MEMORY_OF_KAI,
     OTHER_WORDS,
@@ -51,9 +51,6 @@ _INSUFFICIENT: Final = "InsufficientResource"
 _SEPARATE: Final = frozenset((_INSUFFICIENT, OTHER_WORDS))
 """Obstacles that are separate for each resource or text."""
 
-
-_TOTAL: Final = re.compile(r"\d+/(?P<nodes>\d{1,9}) nodes are available: ")
-_COUNTED: Final = re.compile(r"(?P<nodes>\d{1,9}) (?P<reason>.+?)(?=, \d|\.*$)")
 
 Rows = npt.NDArray[np.intp]
 
@@ -185,8 +182,8 @@ def count_judged_nodes(attempt: AttemptSummarized) -> int:
     """Count the nodes that the attempt judged; if a source only counts them, as many as it looked at."""
     if counts := _count_unnamed(attempt):
         # kube-scheduler's total has the nodes too that it did not offer to an extender.
-        total = _TOTAL.match(attempt.scheduler_message)
-        return max(attempt.offered_nodes, int(total["nodes"]) if total else 0, *counts.values())
+        counted = parse_counted_reasons(attempt.scheduler_message)
+        return max(attempt.offered_nodes, counted.total if counted else 0, *counts.values())
     judged = len(attempt.nodes) - len(_select_rows(attempt, NOT_REACHED))
     return judged + _count_unregistered(attempt)
 
@@ -309,15 +306,19 @@ def _count_unnamed(attempt: AttemptSummarized) -> Mapping[str, int]:
     extender under the extender's codes, which are named.
     """
     giver = find_filter_giver(attempt)
-    total = _TOTAL.match(attempt.scheduler_message)
-    if total is None or len(attempt.reports) == 1 or giver is None or giver.source not in _EXTENDERS or attempt.chosen:
+    counted = parse_counted_reasons(attempt.scheduler_message)
+    if (
+        counted is None
+        or len(attempt.reports) == 1
+        or giver is None
+        or giver.source not in _EXTENDERS
+        or attempt.chosen
+    ):
         return attempt.refused_nodes
     named = set(EXTENDER_REASON_CODES)
     if not len(_select_rows(attempt, UNREGISTERED)):
         named.discard(ReasonCode.NODE_UNREGISTERED)
-    text = attempt.scheduler_message[total.end() :].partition(" preemption: ")[0]
-    counted = ((match["reason"], int(match["nodes"])) for match in _COUNTED.finditer(text))
-    filtered = {reason: nodes for reason, nodes in counted if reason.partition(":")[0] not in named}
+    filtered = {reason: nodes for reason, nodes in counted.reasons if reason.partition(":")[0] not in named}
     return {**filtered, **attempt.refused_nodes}
 
 

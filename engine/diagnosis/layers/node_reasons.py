@@ -5,19 +5,16 @@ nvidia.com/gpu, 1 …``. `ingest.readers.kube.failure_messages` parses a pod's o
 are wanted.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
+from engine.diagnosis.counted_reasons import parse_counted_reasons
 from engine.diagnosis.facts import DiagnosisFacts
 from engine.diagnosis.outcome import FoundObstacle, Word
 from engine.diagnosis.texts import find_obstacle_of_reason, write_phrase, write_sentence
 from engine.diagnosis.wording import NOTHING, describe_share, quote
 from schemas.answers.diagnosis import InBothLanguages
 
-_COUNTED: Final = re.compile(r"\d+/(?P<total>\d+) nodes are (?:un)?available: (?P<items>\d+ .*)", re.DOTALL)
-_ITEM: Final = re.compile(r"(?P<count>\d+) (?P<reason>\S.*)", re.DOTALL)
-_POSTFILTER: Final = re.compile(r"\.+ (?:preemption: |no new claims|still not schedulable).*", re.DOTALL)
 _MAX_REASONS: Final = 3
 
 
@@ -35,15 +32,12 @@ def describe_reasons(facts: DiagnosisFacts, text: str) -> InBothLanguages:
 
 def iterate_reasons(facts: DiagnosisFacts, text: str) -> Iterator[FoundObstacle]:
     """Iterate over the obstacles of the reasons that a text counts, that of most nodes first."""
-    counted = _COUNTED.search(text)
+    counted = parse_counted_reasons(text)
     if counted is None:
         return
-    total = int(counted["total"][:9])
-    items = _POSTFILTER.sub("", counted["items"]).strip().rstrip(".")
-    matches = [match for item in re.split(r", (?=\d+ \S)", items) if (match := _ITEM.fullmatch(item))]
-    for match in sorted(matches, key=lambda item: -int(item["count"][:9])):
-        count = int(match["count"][:9])
-        code, details = find_obstacle_of_reason(match["reason"])
+    total = counted.total
+    for reason, count in sorted(counted.reasons, key=lambda entry: -entry[1]):
+        code, details = find_obstacle_of_reason(reason)
         if code == "InsufficientResource" and facts.nodes is None and "/" in details:
             code = "ResourceShortOrMissing"
         words: dict[str, Word] = {
