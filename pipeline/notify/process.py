@@ -203,6 +203,10 @@ class Notifier:
             if last and last.code == wait.code:
                 continue
             diagnosis = diagnosis or await self._diagnose(key, wait.pod)
+            # The list may lag behind the pod's answer, which the message quotes.
+            wait = wait._replace(code=(diagnosis.get("obstacle") or {}).get("code") or wait.code)
+            if last and last.code == wait.code:
+                continue
             since = last.since if last else wait.since
             note = Sent(wait.code, last.number + 1 if last else 1, since, wait.pod)
             message = self._build_message(key, "waits", wait, note, name, now, diagnosis)

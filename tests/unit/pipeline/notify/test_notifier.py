@@ -16,7 +16,7 @@ import yaml
 
 from pipeline.metrics import NotifyMetrics
 from pipeline.notify.messages import Message, build_cloud_event
-from pipeline.notify.process import ApiAccess, Notifier, NotifyPolicy
+from pipeline.notify.process import ApiAccess, Notifier, NotifyPolicy, _Due
 from pipeline.notify.sent_memory import ConfigMapStore, FileStore, Sent, SentMemory
 from pipeline.notify.service import NotifyService, run
 from pipeline.notify.subscriptions import ANNOTATION, find_targets, to_plural
@@ -203,6 +203,20 @@ async def test_pods_of_one_workload_are_one_message(caller: Caller, tmp_path: Pa
             await eventually_async(lambda: bool(receiver.texts))
             await settle_for()
             assert len(receiver.texts) == 1
+
+
+async def test_an_obstacle_that_the_pods_answer_has_left_behind_is_no_news(caller: Caller, tmp_path: Path) -> None:
+    key = SubscribedWorkload("llm", "Job/train")
+    async with serving_api(caller) as url, receiving() as receiver:
+        targets = {"bus": {"kind": "cloudevents", "url": receiver.url}}
+        async with notifying(url, subscribe("bus"), tmp_path, targets) as notifier:
+            await eventually_async(lambda: len(receiver.bodies) == 1)
+            # The list of waiting pods has an older obstacle than the diagnosis that a message quotes.
+            notifier.waits.take("MODIFIED", an_item("train-0", "NotYetSeen"))
+            notifier.due[key] = _Due(notifier.clock())
+            await eventually_async(lambda: not notifier.due)
+            await settle_for()
+    assert [event["data"]["obstacle"] for event in receiver.bodies] == ["CardInsufficientMemory"]
 
 
 async def test_a_receiver_that_is_down_gets_the_message_later_and_one_that_refuses_it_none(
