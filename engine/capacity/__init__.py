@@ -12,6 +12,8 @@ moves        pods that leave their node, each placed again
 drain        pods of a node placed elsewhere
 defragment   fewest moves after which waiting pods start
 purchase     nodes to add, by kind, for the pods that wait
+replay       a recorded range of time decided again, under a change
+replayed_waits  waits of the record beside those of its replays
 fleet        devices of a node in sums that add up over all nodes
 
 Everything is judged by `engine.simulation`, as the whole cluster would.

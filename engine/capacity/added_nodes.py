@@ -45,6 +45,10 @@ def parse_addition(text: str) -> Addition:
     return Addition(match[1], count)
 
 
+def to_no_node_error(addition: Addition) -> AdditionError:
+    return AdditionError(f"the cluster has no node {addition.like}, name one that it has")
+
+
 @contextmanager
 def adding_nodes(
     cluster: SimulationCluster, additions: Sequence[Addition]
@@ -59,9 +63,9 @@ def adding_nodes(
     try:
         for addition in additions:
             if not (addition.like in nodes or cluster.columns.get_entry(addition.like)):
-                raise AdditionError(f"the cluster has no node {addition.like}, name one that it has")
-            for name in _iterate_names(addition, {*nodes, *names}):
-                _register(cluster.columns, addition.like, name)
+                raise to_no_node_error(addition)
+            for name in iterate_names(addition, {*nodes, *names}):
+                register_copy(cluster.columns, addition.like, name)
                 names.append(name)
                 if addition.like in nodes:
                     objects.append(_build_node(nodes[addition.like], name))
@@ -71,7 +75,8 @@ def adding_nodes(
             cluster.columns.delete_node(name)
 
 
-def _iterate_names(addition: Addition, present: set[str]) -> Iterator[str]:
+def iterate_names(addition: Addition, present: set[str]) -> Iterator[str]:
+    """Iterate over names for the added nodes that no present node has."""
     number = 0
     for _ in range(addition.count):
         number += 1
@@ -80,7 +85,7 @@ def _iterate_names(addition: Addition, present: set[str]) -> Iterator[str]:
         yield f"{addition.like}-added-{number}"
 
 
-def _register(columns: ClusterColumns, like: str, name: str) -> None:
+def register_copy(columns: ClusterColumns, like: str, name: str) -> None:
     """Register the devices of a node once more, all of them healthy; nobody holds them."""
     entry = columns.get_entry(like)
     if entry is None:

@@ -8,6 +8,7 @@ diagnosis     why a pod waits
 workloads     the pods of a workload by what keeps them
 simulation    where a pod would go that does not exist yet
 capacity      pods of one shape that start now, and the plan of a drain
+replays       recorded pods and nodes of a range of time, and their replay under a change
 suggestions   what would have to change for a pod to fit
 waiting       pods that wait, and what a device refused
 trends        counts over time

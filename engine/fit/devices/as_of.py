@@ -63,12 +63,20 @@ def rebuild_columns(states: Iterable[NodeStateChanged], vendors: Vendors = ONLY_
 
 def put(columns: ClusterColumns, state: NodeStateChanged) -> None:
     """Put this state in place of what the columns have of the node."""
+    register_devices(columns, state)
+    if entry := columns.get_entry(state.node):
+        _fill_use(columns, entry, state)
+
+
+def register_devices(columns: ClusterColumns, state: NodeStateChanged) -> None:
+    """Register the devices of this state; in use of them is what the pods of the columns hold."""
     if not state.uuid:
         columns.delete_node(state.node)
         return
     columns.register(state.node, _build_devices(state, columns.vendors))
     if entry := columns.get_entry(state.node):
-        _fill_use(columns, entry, state)
+        columns.devices["is_cordoned"][entry.rows_slice] = np.array(state.cordoned, np.bool_)
+        entry.marks = dict(state.annotations)
 
 
 def _build_devices(state: NodeStateChanged, vendors: Vendors) -> NodeDevices:
@@ -120,12 +128,10 @@ def _build_pair_scores(state: NodeStateChanged) -> dict[str, dict[str, int]]:
 def _fill_use(columns: ClusterColumns, entry: NodeEntry, state: NodeStateChanged) -> None:
     block = entry.rows_slice
     devices = columns.devices
-    devices["is_cordoned"][block] = np.array(state.cordoned, np.bool_)
     for name, used in zip(USED, (state.slots_used, state.cores_used_percent, state.memory_used_mib), strict=True):
         devices[name][block] = used
         columns.nodes[name][entry.id] = used.sum()
     devices["unsound"][block] = 0
-    entry.marks = dict(state.annotations)
     entry.classes.clear()
     for fields in state.vendor_fields:
         if fields.classes:
