@@ -41,6 +41,7 @@ from api.handlers.not_found import UnknownNameError
 from api.handlers.pending import PendingHandlers
 from api.handlers.placements import PlacementHandlers
 from api.handlers.plans import PlanHandlers
+from api.handlers.recordings import RecordingHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
 from api.handlers.simulation import SimulationHandlers
 from api.handlers.suggestions import SuggestionHandlers
@@ -191,6 +192,7 @@ def create_app(
         names,
         ClusterHandlers(index, parse_pools(settings.node_pools)),
         ClusterFileHandlers(attempts, index),
+        RecordingHandlers(index),
         HealthHandlers(topic.state, pods_topic.state, IndexProbe(index), metrics),
     )
     aggregated = [Middleware(AggregatedApi)] if settings.api_aggregated else []

@@ -14,6 +14,7 @@ from api.handlers.names import NameHandlers
 from api.handlers.pending import PendingHandlers
 from api.handlers.placements import PlacementHandlers
 from api.handlers.plans import PlanHandlers
+from api.handlers.recordings import RecordingHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
 from api.handlers.simulation import SimulationHandlers
 from api.handlers.suggestions import SuggestionHandlers
@@ -31,6 +32,7 @@ from schemas.answers.comparisons import AttemptComparison, NodeComparison, PodNo
 from schemas.answers.diagnosis import Diagnosis
 from schemas.answers.nodes import Clusters, Names, Nodes, Schedulers
 from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
+from schemas.answers.replays import Recording
 from schemas.answers.reports import FailureReport
 from schemas.answers.simulation import Simulation
 from schemas.answers.suggestions import Suggestions, SuggestionsForMany
@@ -87,6 +89,7 @@ def list_routes(
     names: NameHandlers,
     clusters: ClusterHandlers,
     cluster_file: ClusterFileHandlers,
+    recordings: RecordingHandlers,
     health: HealthHandlers,
 ) -> list[OperationRoute]:
     """List every route of the API, in the order of the documentation."""
@@ -147,6 +150,7 @@ def list_routes(
             (400, 404, 503),
             "application/yaml",
         ),
+        Operation("/recording", recordings.get_recording, Recording, "A recorded range of time", {}, (400, 404, 503)),
         Operation("/schedulers", clusters.list_schedulers, Schedulers, "Schedulers", {}, (400, 503)),
     ]
     return [

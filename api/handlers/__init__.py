@@ -20,6 +20,7 @@ simulation      placement of a pod that does not exist yet
 capacity        pods of a shape that start now
 plans           drain of a node, moves after which a pod starts, nodes to add
 cluster_file    recorded cluster as a file of Kubernetes objects
+recordings      recorded range of time, to be replayed
 health          liveness, readiness and metrics
 attempt_rights  attempts for callers who may read their pods
 fact_redaction  facts of a diagnosis without pods that the caller may not read

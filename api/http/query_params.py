@@ -192,6 +192,11 @@ class ClusterFileQuery(Query):
     scheduler: Keyword | None = Field(None, description="Only states counted by this scheduler.")
 
 
+class RecordingQuery(Query):
+    since: TimeText = Field("7d", description="Start of the range: RFC 3339, or 15m, 2h, 7d ago.")
+    until: TimeText | None = Field(None, description="End of the range (exclusive): RFC 3339, or 15m, 2h, 7d ago.")
+
+
 class NodeDeviceQuery(NodeQuery):
     device: Keyword | None = Field(None, description="Only this device, by its UUID.")
 

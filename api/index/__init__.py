@@ -11,6 +11,7 @@ trend_counts       counts over time, from the rows of minutes
 report_queries     further numbers of a report of failures
 findings           list of findings
 pod_circumstances  facts of a diagnosis: last observation of a pod, registrations, schedulers, findings
+recordings         range of time to replay
 start_outlook      when a waiting pod starts, and the pods before it
 observations       list of pod observations, and the state of a node at one time
 =================  ========================================================================================

@@ -14,7 +14,10 @@ QUESTIONS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
             "Show what schedulers decided about a pod, attempt by attempt.", "cli.terminal.history:history"
         ),
         "compare": LazyCommand("Compare the latest attempts of two pods.", "cli.terminal.comparison:compare"),
-        "replay": LazyCommand("Decide an attempt of a pod again, as it was recorded.", "cli.terminal.replay:replay"),
+        "replay": LazyCommand(
+            "Decide an attempt again as it was recorded, or a range of time under a change.",
+            "cli.terminal.replay:replay",
+        ),
         "recent": LazyCommand("List what happened in the last minutes.", "cli.terminal.recent:recent"),
         "nodes": LazyCommand("List the nodes with what is free of their devices.", "cli.terminal.nodes:nodes"),
         "node": LazyCommand("Show a node's devices and who holds them, now or at a time.", "cli.terminal.nodes:node"),

@@ -6,6 +6,7 @@ before, because they only got fuller.
 """
 
 import heapq
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -154,7 +155,8 @@ class _Replay:
                 self.result.pods[pod.uid] = times._replace(start=None)
                 self.events.append((times.since, 3, pod.uid))
                 if pod.bound_at is None and pod.left_at and pod.left_at < until:
-                    self.events.append((pod.left_at.timestamp(), 1, pod.uid))
+                    # After it was tried at that time, which is its last attempt's.
+                    self.events.append((math.nextafter(pod.left_at.timestamp(), math.inf), 1, pod.uid))
             elif pod.bound_at:
                 self.events.append((max(pod.bound_at.timestamp(), since), 2, pod.uid))
                 if pod.left_at:

@@ -39,7 +39,7 @@ class RecordedNode(Answer):
     """The devices that a node registered, from a time on."""
 
     since: AwareDatetime
-    state: dict[str, Any] = Field(description="As the topic of node states has it; without devices: it left.")
+    state: dict[str, Any] = Field(description="As the topic of node states has it.")
 
 
 class Recording(Answer):
@@ -48,7 +48,9 @@ class Recording(Answer):
     cluster: str
     since: AwareDatetime = Field(description="Later than the given time where the first recorded node is.")
     until: AwareDatetime
-    nodes: list[RecordedNode] = Field(description="By time, then by name. After the first, changes within a day.")
+    nodes: list[RecordedNode] = Field(
+        description="By time, then by name. A change of what a node registers has the next day's time."
+    )
     offers: list[list[str]] = Field(description="Distinct sets of nodes, which pods refer to.")
     pods: list[RecordedPod] = Field(description="By the time since which they wait.")
 

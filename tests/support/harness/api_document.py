@@ -68,6 +68,7 @@ REQUESTS: Final = {
     "getReportsFailures": f"/api/v1/reports/failures?{_RANGE}",
     "listPodObservations": "/api/v1/namespaces/llm/pods/deepseek-0/observations",
     "getNode": "/api/v1/nodes/{node}?" + _THEN,
+    "getRecording": f"/api/v1/recording?{_RANGE}",
     "getNodeOccupancy": "/api/v1/nodes/{node}/occupancy?" + _THEN,
 }
 """Operation to the request whose answer is its example, where its path alone asks for nothing of the golden records."""

@@ -9,8 +9,8 @@ from engine.hami.go_values import parse_boolean, parse_integer
 from engine.hami.releases import ReleaseRules
 from engine.hami.vendors import Vendor, Vendors
 
-_NODE_POLICIES: Final = frozenset(("binpack", "spread"))
-_DEVICE_POLICIES: Final = frozenset(("binpack", "spread", "numa", "mutex", "topology-aware"))
+NODE_POLICIES: Final = frozenset(("binpack", "spread"))
+DEVICE_POLICIES: Final = frozenset(("binpack", "spread", "numa", "mutex", "topology-aware"))
 MAX_CONSTRAINTS: Final = 4096
 """Limit of a pod's published constraints, in characters."""
 
@@ -94,13 +94,13 @@ def read_pod_annotations(
 def _choose_node_policy(text: str | None, configured: str, rules: ReleaseRules) -> str:
     if text is None or not rules.keeps_policies:
         return configured if text is None else text
-    return text.strip() if text.strip() in _NODE_POLICIES else configured
+    return text.strip() if text.strip() in NODE_POLICIES else configured
 
 
 def _choose_device_policy(text: str | None, configured: str, rules: ReleaseRules) -> str:
     if text is None or not rules.keeps_policies:
         return configured if text is None else text
-    return text if all(word.strip() in _DEVICE_POLICIES for word in text.split(",")) else configured
+    return text if all(word.strip() in DEVICE_POLICIES for word in text.split(",")) else configured
 
 
 def select_constraints(annotations: Mapping[str, Any], vendors: Vendors) -> dict[str, str] | None:

@@ -26,9 +26,9 @@ def at(hours: float) -> datetime:
     return SINCE + timedelta(hours=hours)
 
 
-def a_node(name: str, hours: float = 0, devices: int = 1) -> RecordedNode:
-    """Build a node of devices with 10,000 MiB and 10 slots each; without a device it leaves."""
-    state = a_node_state(name, devices, kinds=[KIND], observed_at=at(hours))
+def a_node(name: str, hours: float = 0) -> RecordedNode:
+    """Build a node with one device of 10,000 MiB and 10 slots."""
+    state = a_node_state(name, 1, kinds=[KIND], observed_at=at(hours))
     return RecordedNode(since=at(hours), state=orjson.loads(encode_value(state)))
 
 
@@ -169,10 +169,15 @@ def test_a_pod_that_left_while_it_waited_is_not_started_afterwards() -> None:
     assert replay(record([a_node("n1")], pods, [["n1"]])) == {"a": 0, "b": None, "c": 4}
 
 
-def test_nodes_come_and_leave_when_they_did() -> None:
-    pods = [a_pod("a", 0, 3, 4, offered=0), a_pod("b", 6, None, None, offered=0)]
-    nodes = [a_node("n1", 3), a_node("n1", 5, devices=0)]
-    assert replay(record(nodes, pods, [["n1"]])) == {"a": 3, "b": None}
+def test_a_pod_that_was_tried_once_starts_at_that_time_where_another_node_is_free() -> None:
+    recording = record([a_node("n1")], [a_pod("a", 0, 0, 4), a_pod("b", 1, None, 1)], [["n1"]])
+    assert replay(recording)["b"] is None
+    assert replay(recording, ReplayChange(additions=(Addition("n1", 1),)))["b"] == 1
+
+
+def test_a_node_counts_from_the_time_at_which_it_came() -> None:
+    recording = record([a_node("n2"), a_node("n1", 3)], [a_pod("a", 0, 3, 4)], [["n1"]])
+    assert replay(recording) == {"a": 3}
 
 
 def test_a_replay_that_is_not_like_the_record_gives_no_difference() -> None:
