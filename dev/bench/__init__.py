@@ -24,6 +24,7 @@ start                    commands that read a file, from start to end
 judging, claims          kube-scheduler's filters and resource claims on a snapshot of a fleet
 asking                   a question to a large cluster without the API, next to ``kubectl get``
 plans                    pods that start now of twelve shapes, plans of a drain and of moves, and names of pods
+replay                   a recorded week decided again, next to as many decisions alone
 refusals                 refused pods read from events and judged, with and without equal ones
 anchor                   the same filters next to kube-scheduler's own in Go
 ingest                   readers of HAMi's and KAI's logs

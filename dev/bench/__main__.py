@@ -29,6 +29,7 @@ from dev.bench.page import measure_page
 from dev.bench.pending import measure_pending
 from dev.bench.plans import measure_plans
 from dev.bench.refusals import measure_refusals
+from dev.bench.replay import measure_replay
 from dev.bench.start import measure_start
 from dev.bench.takeover import measure_takeover
 from dev.bench.watch import measure_watch
@@ -62,6 +63,7 @@ BENCHMARKS: dict[str, Callable[..., report.Result]] = {
     "indices": measure_indices,
     "api": api.measure_api,
     "plans": measure_plans,
+    "replay": measure_replay,
     "pending": measure_pending,
     "page": measure_page,
     "load": measure_api_load,

@@ -8,9 +8,10 @@ before, because they only got fuller.
 import heapq
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from itertools import compress
+from typing import Any, Final, NamedTuple
 
 from engine.capacity.added_nodes import Addition, iterate_names, register_copy, to_no_node_error
 from engine.diagnosis.texts import write_phrase
@@ -18,8 +19,10 @@ from engine.fit.devices.as_of import register_devices
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.devices.node_entry import MIG_MODE
 from engine.fit.devices.pod_usage import DeviceUse, PodUse
-from engine.fit.judge.decide import decide_requests
+from engine.fit.judge.decide import decide_requests, list_constraints
 from engine.fit.judge.decision import Decision, SchedulingPolicy
+from engine.fit.judge.fitting_nodes import PassingDevices, find_candidates
+from engine.fit.judge.request.pod_annotations import WeightsError
 from engine.fit.judge.request.pod_request import VendorRequest
 from engine.fit.judge.reservation import reserve
 from engine.hami.vendors import NVIDIA, Vendors
@@ -233,15 +236,25 @@ class _Replay:
         while equal := self._find_next():
             _, _, uid = equal.waiting[0]
             metadata = self.asks[uid].metadata
-            names = sorted(equal.open)
-            decision = decide_requests(self.columns, equal.requests, metadata, names, equal.policy)
             self.result.decisions += 1
+            names = self._find_possible(equal, metadata)
+            decision = names and decide_requests(self.columns, equal.requests, metadata, names, equal.policy)
             if isinstance(decision, Decision) and decision.chosen:
                 heapq.heappop(equal.waiting)
                 reserve(self.columns, decision, {"metadata": metadata})
                 self._note_start(uid, decision.chosen, moment)
             else:
                 equal.open.clear()
+
+    def _find_possible(self, equal: _EqualPods, metadata: Mapping[str, Any]) -> list[str]:
+        """Find the open nodes that may fit: most of them refuse, and a decision to say so takes eight times as long."""
+        names = sorted(equal.open)
+        try:
+            by_vendor = dict(list_constraints(self.columns, metadata, equal.requests, equal.policy))
+        except WeightsError:
+            return names
+        ids = self.columns.look_up_ids(names)
+        return list(compress(names, find_candidates(by_vendor, equal.requests, ids, PassingDevices(self.columns))))
 
     def _find_next(self) -> _EqualPods | None:
         """Find the equal pods of which the first is to be tried now."""

@@ -24,11 +24,13 @@ def score_vendors(
     """
     scores = np.zeros(len(nodes), np.float32)
     constraints = next(iter(by_vendor.values()))
+    models = {kind.model for kind in constraints.columns.kinds}
     # HAMi asks Metax' whole devices of every node that has them.
     vendors = [
         vendor
         for vendor in constraints.columns.vendors
-        if vendor.family in SCORED and (vendor.word in by_vendor or vendor.family is Family.METAX_GPU)
+        if vendor.family in SCORED
+        and (vendor.word in by_vendor or (vendor.family is Family.METAX_GPU and vendor.word in models))
     ]
     for position, (node, state) in enumerate(nodes if vendors else ()):
         (entry,) = constraints.columns.get_entries([node])
