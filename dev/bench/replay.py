@@ -23,8 +23,8 @@ DEVICES: Final = 8
 PODS: Final = 10_000
 SINCE: Final = datetime(2026, 11, 20, tzinfo=UTC)
 WEEK: Final = timedelta(days=7)
-MEAN_HOLD: Final = timedelta(hours=4.5)
-"""With 2.9 devices a pod, the devices of 100 nodes are held for the whole week."""
+MEAN_HOLD: Final = timedelta(hours=5.5)
+"""With 3 devices a pod, more than 100 nodes have."""
 POLICY: Final = SchedulingPolicy()
 
 

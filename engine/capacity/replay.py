@@ -271,7 +271,7 @@ class _Replay:
         self.result.nodes[uid] = node
         pod = self.pods[uid]
         if pod.bound_at and pod.left_at:
-            held = (pod.left_at - pod.bound_at).total_seconds()
+            held = max((pod.left_at - pod.bound_at).total_seconds(), 0.0)
             heapq.heappush(self.events, (moment + held, 1, uid))
 
     def _build_ask(self, pod: RecordedPod) -> Ask:

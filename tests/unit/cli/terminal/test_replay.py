@@ -1,4 +1,4 @@
-"""``schedulerlog replay``: the examples' first pod decided again, whose figures docs/demo.md works out by hand; a range."""
+"""``schedulerlog replay``: the first pod of the examples decided again, as docs/demo.md works it out; and a range."""
 
 import json
 from collections.abc import Iterator
