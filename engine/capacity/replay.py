@@ -124,7 +124,7 @@ class _Replay:
         self.asks = {pod.uid: self._build_ask(pod) for pod in recording.pods if pod.requests}
         self.result = ReplayedRange({}, {}, 0)
         self.equal: dict[tuple[object, ...], _EqualPods] = {}
-        self.gone: set[str] = set()
+        self.deleted: set[str] = set()
         self.offers = [frozenset(names) for names in recording.offers]
         self.added: dict[str, list[str]] = {}
         self.events: list[tuple[float, int, str]] = []
@@ -138,7 +138,7 @@ class _Replay:
             while self.events and self.events[0][0] == moment:
                 _, rank, name = heapq.heappop(self.events)
                 (self._register, self._end, self._hold, self._come)[rank](name)
-            self._place_waiting(moment)
+            self._try_waiting(moment)
         return self.result
 
     def _fill_events(self) -> None:
@@ -182,7 +182,7 @@ class _Replay:
         use = self.columns.get_pod_use(uid)
         if use is None:
             # It waits no more: the heap drops it when it comes to the front.
-            self.gone.add(uid)
+            self.deleted.add(uid)
             return
         self.columns.delete_pod(uid)
         self._open(use.node)
@@ -232,7 +232,7 @@ class _Replay:
             if equal.waiting and node in equal.names:
                 equal.open.add(node)
 
-    def _place_waiting(self, moment: float) -> None:
+    def _try_waiting(self, moment: float) -> None:
         while equal := self._find_next():
             _, _, uid = equal.waiting[0]
             metadata = self.asks[uid].metadata
@@ -260,7 +260,7 @@ class _Replay:
         """Find the equal pods of which the first is to be tried now."""
         best: _EqualPods | None = None
         for equal in self.equal.values():
-            while equal.waiting and equal.waiting[0][2] in self.gone:
+            while equal.waiting and equal.waiting[0][2] in self.deleted:
                 heapq.heappop(equal.waiting)
             if equal.waiting and equal.open and (best is None or equal.waiting[0] < best.waiting[0]):
                 best = equal

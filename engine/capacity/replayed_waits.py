@@ -30,7 +30,7 @@ def compare_ranges(recording: Recording, change: ReplayChange, vendors: Vendors)
     pods = {pod.uid: pod for pod in recording.pods if pod.requests and waits_within(pod, recording)}
     before = replay_range(recording, NO_CHANGE, vendors)
     recorded = {uid: read_times(pod, recording) for uid, pod in pods.items()}
-    agreeing = sum(_agrees(recorded[uid], before.pods[uid]) for uid in pods)
+    agreeing = sum(_is_agreeing(recorded[uid], before.pods[uid]) for uid in pods)
     waits = [_sum_waits(pods, times) for times in (recorded, before.pods)]
     is_reproduced = bool(pods) and agreeing >= _AGREEING_SHARE * len(pods) and _is_near(waits[0], waits[1])
     after = replay_range(recording, change, vendors) if is_reproduced else None
@@ -58,7 +58,7 @@ def compare_ranges(recording: Recording, change: ReplayChange, vendors: Vendors)
     )
 
 
-def _agrees(recorded: PodTimes, replayed: PodTimes) -> bool:
+def _is_agreeing(recorded: PodTimes, replayed: PodTimes) -> bool:
     if recorded.start is None or replayed.start is None:
         return recorded.start == replayed.start
     limit = max(_AGREEING_SECONDS, _AGREEING_PART * recorded.waited)

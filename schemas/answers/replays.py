@@ -39,7 +39,7 @@ class RecordedNode(Answer):
     """The devices that a node registered, from a time on."""
 
     since: AwareDatetime
-    state: dict[str, Any] = Field(description="As the topic of node states has it.")
+    state: dict[str, Any] = Field(description="The state that the topic of node states has.")
 
 
 class Recording(Answer):
@@ -65,7 +65,7 @@ class ReplayedWaits(Answer):
 
 class ReplayedWorkload(Answer):
     namespace: str
-    workload: str = Field(description="As `Job/train`, or `Pod/name` for a pod of its own.")
+    workload: str = Field(description="Owner, such as `Job/train`; `Pod/name` for a pod of its own.")
     pods: int
     started_before: int = Field(description="Pods that a node took in the replay without the change.")
     started_after: int
@@ -90,13 +90,13 @@ class RangeReplay(Answer):
         "of the wait; or that no node took in both."
     )
     is_reproduced: bool = Field(
-        description="Whether the replay without a change is like the record: four fifths of the pods agree, and the "
-        "GPU-hours differ by a fifth at most, or by less than one."
+        description="True where the replay without a change is like the record: four fifths of the pods agree, and the "
+        "GPU-hours differ by a fifth at most, or by one at most."
     )
     sentence: InBothLanguages
     shorter: list[ReplayedWorkload] = Field(description="Workloads that wait less, the greatest difference first.")
     longer: list[ReplayedWorkload] = Field(description="Workloads that wait longer, the greatest difference first.")
-    notes: list[InBothLanguages] = Field(description="What the replay leaves out.")
+    notes: list[InBothLanguages] = Field(description="Parts of the record that the replay leaves out.")
 
 
 ANSWERS: Final = (Recording, RangeReplay)

@@ -24,16 +24,18 @@ KIND: Final = DeviceKind(
 """Takes one of the pods, which ask for 3,000 MiB, at a time."""
 
 
-def at(hours: float) -> datetime:
+def add_hours(hours: float) -> datetime:
     return NOW + timedelta(hours=hours)
 
 
 def a_state(node: str, hours: float, revision: int = 1) -> NodeStateChanged:
-    return a_node_state(node, 1, cluster=CLUSTER, kinds=[KIND], revision=revision, observed_at=at(hours))
+    return a_node_state(node, 1, cluster=CLUSTER, kinds=[KIND], revision=revision, observed_at=add_hours(hours))
 
 
 def an_attempt_at(name: str, hours: float, chosen: str | None = None, **fields: Any) -> AttemptSummarized:
-    attempt = an_attempt(f"llm/{name}", started_at=at(hours), nodes=["r-node1"], chosen=chosen, bound=chosen and True)
+    attempt = an_attempt(
+        f"llm/{name}", started_at=add_hours(hours), nodes=["r-node1"], chosen=chosen, bound=chosen and True
+    )
     return attempt.model_copy(update={"cluster": CLUSTER, **fields})
 
 
@@ -41,7 +43,8 @@ def a_placement(name: str, since: float, until: float | None, **fields: Any) -> 
     share = DeviceAllocation(uuid=write_uuid("r-node1", 0), container="main", memory_mib=3_000, cores_percent=0)
     return PodPlacement(
         cluster=CLUSTER, id=f"{CLUSTER}-{name}", pod=PodRef(namespace="llm", name=name, uid=f"uid-{name}"),
-        node="r-node1", started_at=at(since), bound_at=at(since), ended_at=None if until is None else at(until),
+        node="r-node1", started_at=add_hours(since), bound_at=add_hours(since),
+        ended_at=None if until is None else add_hours(until),
         scheduler="hami-scheduler", phase="Running", allocations=[share], **fields,
     )  # fmt: skip
 
@@ -49,19 +52,19 @@ def a_placement(name: str, since: float, until: float | None, **fields: Any) -> 
 @pytest.fixture(scope="module")
 def recorded(filling: Filling) -> None:
     """One device: ``old`` until 5 h ago, ``first`` until 2 h ago, then ``second``, which came before; ``gone`` left."""
-    described = PodDescription(created_at=at(-3.5), priority=7)
+    described = PodDescription(created_at=add_hours(-3.5), priority=7)
     filling.index(
-        an_attempt_at("first", -4, "r-node1", first_judged_at=at(-4)),
-        an_attempt_at("second", -3, first_judged_at=at(-3)),
-        an_attempt_at("second", -2, "r-node1", first_judged_at=at(-3)),
-        an_attempt_at("gone", -2.5, first_judged_at=at(-2.5)),
+        an_attempt_at("first", -4, "r-node1", first_judged_at=add_hours(-4)),
+        an_attempt_at("second", -3, first_judged_at=add_hours(-3)),
+        an_attempt_at("second", -2, "r-node1", first_judged_at=add_hours(-3)),
+        an_attempt_at("gone", -2.5, first_judged_at=add_hours(-2.5)),
         an_attempt_at("plain", -2.5, requests=[]),
     )
     filling.index_states(a_state("r-node1", -8), a_state("r-node1", -2, 2), a_state("r-node2", -1))
     filling.index_placements(
         a_placement("old", -30, -5),
-        a_placement("first", -4, -2, first_judged_at=at(-4)),
-        a_placement("second", -2, None, first_judged_at=at(-3), description=described),
+        a_placement("first", -4, -2, first_judged_at=add_hours(-4)),
+        a_placement("second", -2, None, first_judged_at=add_hours(-3), description=described),
     )
 
 
@@ -88,7 +91,7 @@ def test_the_recording_has_pods_with_their_times_and_the_nodes_from_the_time_the
     nodes = [(node["state"]["node"], datetime.fromisoformat(node["since"])) for node in answer["nodes"]]
     assert [name for name, _ in nodes] == ["r-node1", "r-node2"]
     # OpenSearch has milliseconds.
-    assert abs((nodes[1][1] - at(-1)).total_seconds()) < 0.01
+    assert abs((nodes[1][1] - add_hours(-1)).total_seconds()) < 0.01
 
 
 def test_its_replay_is_like_the_record_and_another_node_takes_the_second_pod_when_it_comes(

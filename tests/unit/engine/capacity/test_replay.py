@@ -22,14 +22,14 @@ KIND: Final = DeviceKind(
 )
 
 
-def at(hours: float) -> datetime:
+def add_hours(hours: float) -> datetime:
     return SINCE + timedelta(hours=hours)
 
 
 def a_node(name: str, hours: float = 0) -> RecordedNode:
     """Build a node with one device of 10,000 MiB and 10 slots."""
-    state = a_node_state(name, 1, kinds=[KIND], observed_at=at(hours))
-    return RecordedNode(since=at(hours), state=orjson.loads(encode_value(state)))
+    state = a_node_state(name, 1, kinds=[KIND], observed_at=add_hours(hours))
+    return RecordedNode(since=add_hours(hours), state=orjson.loads(encode_value(state)))
 
 
 def a_pod(name: str, comes: float, starts: float | None, ends: float | None, **more: Any) -> RecordedPod:
@@ -37,8 +37,8 @@ def a_pod(name: str, comes: float, starts: float | None, ends: float | None, **m
     request = Request(container="main", vendor="NVIDIA", count=1, memory_mib=more.pop("memory", 6_000))
     plain = {
         "namespace": "llm", "name": name, "uid": f"uid-{name}", "workload": "", "priority": 0, "node": "n1",
-        "waits_since": at(comes), "bound_at": None if starts is None else at(starts),
-        "left_at": None if ends is None else at(ends), "allocations": [], "constraints": {}, "node_policy": "",
+        "waits_since": add_hours(comes), "bound_at": None if starts is None else add_hours(starts),
+        "left_at": None if ends is None else add_hours(ends), "allocations": [], "constraints": {}, "node_policy": "",
         "device_policy": "", "offered": 0,
         "requests": [request],
     }  # fmt: skip
@@ -48,7 +48,7 @@ def a_pod(name: str, comes: float, starts: float | None, ends: float | None, **m
 def record(nodes: Sequence[RecordedNode], pods: Sequence[RecordedPod], offers: Sequence[list[str]]) -> Recording:
     """Record twelve hours."""
     return Recording(
-        cluster="main", since=SINCE, until=at(12), nodes=list(nodes), offers=list(offers), pods=list(pods)
+        cluster="main", since=SINCE, until=add_hours(12), nodes=list(nodes), offers=list(offers), pods=list(pods)
     )  # fmt: skip
 
 
