@@ -1,6 +1,7 @@
 """One real control plane for the whole run, one namespace for every test."""
 
 import itertools
+import os
 import uuid
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -34,6 +35,9 @@ def control_plane(pytestconfig: pytest.Config) -> Iterator[ControlPlane]:
     Nodes belong to the cluster: use names that nobody else uses, and delete them. kwok makes them ready and their pods
     run. kube-scheduler is one for all: ``control_plane.start_scheduler(configuration)`` replaces the one before.
     """
+    # Programs in Go look for garbage when their memory has grown fivefold rather than doubled: a quarter less CPU of
+    # the API server and of a render by kubectl, for up to 0.4 GB more memory of the API server.
+    os.environ.setdefault("GOGC", "400")
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled() if capture else nullcontext():
         ensure_installed(create_steps(Console(stderr=True)))

@@ -2,7 +2,8 @@
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -78,22 +79,32 @@ def cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
         yield control_plane
 
 
+@pytest.fixture(scope="module")
+def build_all(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Json]]:
+    """Builds an overlay with all components, in their order: once, because a build takes seconds."""
+    folder = tmp_path_factory.mktemp("all")
+    return cache(
+        lambda overlay: build(
+            cluster, combine(folder / overlay, KUSTOMIZE / "overlays" / overlay, list_addable(overlay))
+        )
+    )
+
+
 @pytest.mark.stress
 @pytest.mark.parametrize("overlay", OVERLAYS)
-def test_the_order_of_components_changes_nothing(cluster: ControlPlane, overlay: str, tmp_path: Path) -> None:
+def test_the_order_of_components_changes_nothing(
+    cluster: ControlPlane, build_all: Callable[[str], list[Json]], overlay: str, tmp_path: Path
+) -> None:
     """An order and its reverse have every pair both ways; in ``make stress`` three more are drawn where processes are
     most."""
     names = list_addable(overlay)
     assert len(names) > 12
     generator = random.Random(overlay)
     drawn = 3 if IS_STRESS and overlay == "production-scheduler" else 0
-    orders = [names, names[::-1], *(generator.sample(names, len(names)) for _ in range(drawn))]
-    first, *others = [
-        build(cluster, combine(tmp_path / str(number), KUSTOMIZE / "overlays" / overlay, order))
-        for number, order in enumerate(orders)
-    ]
+    first = build_all(overlay)
     assert list(list_problems(first, NAMESPACE)) == []
-    for objects in others:
+    for number, order in enumerate([names[::-1], *(generator.sample(names, len(names)) for _ in range(drawn))]):
+        objects = build(cluster, combine(tmp_path / str(number), KUSTOMIZE / "overlays" / overlay, order))
         assert to_comparable(objects) == to_comparable(first)
     jobs = {"Job", "CronJob"}
     apply(cluster, [item for item in first if item["kind"] not in jobs], "--dry-run=server", "--force-conflicts")
@@ -101,10 +112,10 @@ def test_the_order_of_components_changes_nothing(cluster: ControlPlane, overlay:
 
 @pytest.mark.parametrize("overlay", ["demo", "small", "production-scheduler"])
 def test_every_object_has_the_labels_that_kubernetes_recommends(
-    cluster: ControlPlane, overlay: str, tmp_path: Path
+    build_all: Callable[[str], list[Json]], overlay: str
 ) -> None:
     """https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/"""
-    objects = build(cluster, combine(tmp_path / "all", KUSTOMIZE / "overlays" / overlay, list_addable(overlay)))
+    objects = build_all(overlay)
     wanted = {
         "app.kubernetes.io/instance": "schedulerlog", "app.kubernetes.io/version": VERSION,
         "app.kubernetes.io/managed-by": "kustomize",
@@ -196,7 +207,9 @@ def test_keda_with_credentials_goes_with_the_way_to_kafka_in_any_order(
     apply(cluster, [*scaled, *authentications], "--dry-run=server", "--force-conflicts")
 
 
-def test_another_namespace_is_named_everywhere(cluster: ControlPlane, tmp_path: Path) -> None:
+def test_another_namespace_is_named_everywhere(
+    cluster: ControlPlane, build_all: Callable[[str], list[Json]], tmp_path: Path
+) -> None:
     names = list_addable("scheduler")
     folder = combine(tmp_path / "own", KUSTOMIZE / "overlays/scheduler", names)
     path = folder / "kustomization.yaml"
@@ -207,8 +220,7 @@ def test_another_namespace_is_named_everywhere(cluster: ControlPlane, tmp_path: 
     path.write_text(yaml.safe_dump(document | move))
     objects = build(cluster, folder)
     assert list(list_problems(objects, OWN_NAMESPACE)) == []
-    before = build(cluster, combine(tmp_path / "default", KUSTOMIZE / "overlays/scheduler", names))
-    in_foreign = {identify(item) for item in before if item["metadata"].get("namespace") in FOREIGN}
+    in_foreign = {identify(item) for item in build_all("scheduler") if item["metadata"].get("namespace") in FOREIGN}
     assert in_foreign == {identify(item) for item in objects if item["metadata"].get("namespace") in FOREIGN}
     assert len(in_foreign) >= 5
     texts = [text for item in objects for text in iterate_texts(item)]
