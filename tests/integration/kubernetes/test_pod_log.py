@@ -123,10 +123,7 @@ def cut_a_connection(kubelet: Kubelet) -> bool:
 
 
 def read_summaries(kafka: str, namespace: str) -> list[AttemptSummarized]:
-    events = asyncio.run(
-        read_events(kafka, lambda event: getattr(getattr(event, "pod", None), "namespace", "") == namespace)
-    )
-    return list_attempts(events)
+    return list_attempts(asyncio.run(read_events(kafka, f"{namespace}/")))
 
 
 def test_a_log_through_the_api_server_is_read_once_over_cuts_and_its_restart(

@@ -1,13 +1,12 @@
 """kube-scheduler without an extender: its pods, and what the reader of its events puts into Kafka."""
 
-from collections.abc import Callable
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
 
 from engine.summaries.fold import AttemptFold
 from schemas.codec.records import decode
-from schemas.events import AttemptEvent, AttemptSummarized, Event
+from schemas.events import DEFAULT_CLUSTER, AttemptEvent, AttemptSummarized, Event
 from schemas.json_types import Json
 from schemas.topics import DECISIONS, NODES
 from schemas.topics import PODS as SEEN
@@ -16,22 +15,26 @@ SCHEDULER = "plain"
 """kube-scheduler without an extender."""
 
 
-async def read_events(kafka: str, mine: Callable[[Event], bool]) -> list[Event]:
-    """Read every record on the topics that is ``mine``, in order."""
+async def read_events(kafka: str, subject: str) -> list[Event]:
+    """Read the events of the default cluster whose subject begins so: ``NAMESPACE/``, or the name of a node.
+
+    The topics have the events of all tests before. Tests read them again and again, and to decode all takes longest.
+    """
+    prefix = f"{DEFAULT_CLUSTER}/{subject}".encode()
     names = [topic.name for topic in (DECISIONS, NODES, SEEN)]
     consumer = AIOKafkaConsumer(*names, bootstrap_servers=kafka, auto_offset_reset="earliest")
     await consumer.start()
-    events_of_mine: list[Event] = []
+    events: list[Event] = []
     try:
         ends: dict[Any, int] = await consumer.end_offsets(list(consumer.assignment()))
         await consumer.seek_to_beginning()
         while any([await consumer.position(partition) < end for partition, end in ends.items()]):
             for records in (await consumer.getmany(timeout_ms=500)).values():
-                events = [decode(record.value, record.headers) for record in records]
-                events_of_mine += [event for event in events if isinstance(event, Event) and mine(event)]
+                decoded = (decode(r.value, r.headers) for r in records if (r.key or b"").startswith(prefix))
+                events += [event for event in decoded if isinstance(event, Event)]
     finally:
         await consumer.stop()
-    return events_of_mine
+    return events
 
 
 def list_attempts(events: list[Event]) -> list[AttemptSummarized]:
