@@ -9,10 +9,9 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 import orjson
-from starlette.routing import BaseRoute
 
 from api.http.errors import describe_problem
-from api.http.openapi_document import FILE, build_document
+from api.http.openapi_document import FILE, Described, build_document
 from api.http.operation import OperationRoute
 from api.metrics import PREFIX
 from engine.snapshot.needed_kinds import BUDGETS
@@ -128,12 +127,11 @@ ERRORS: Final = {
 }
 
 
-def derive_requests(routes: Iterable[BaseRoute]) -> dict[str, str]:
+def derive_requests(operations: Iterable[Described]) -> dict[str, str]:
     """Derive the example request of each operation that answers JSON, in the default cluster."""
-    described = [route.describe() for route in routes if isinstance(route, OperationRoute)]
     paths = {
         str(item.description["operationId"]): item.path
-        for item in described
+        for item in operations
         if item.method == "get" and "{cluster}" not in item.path
         if "application/json" in item.description["responses"]["200"]["content"]
     }
@@ -141,14 +139,14 @@ def derive_requests(routes: Iterable[BaseRoute]) -> dict[str, str]:
     return {name: REQUESTS.get(name, path).format(**_NAMES) for name, path in requested.items()}
 
 
-async def collect_examples() -> dict[str, Any]:
+async def collect_examples(operations: Iterable[Described]) -> dict[str, Any]:
     """Collect the example of each operation, and of each status of an error."""
     caller = Caller(answer_search)
     caller.remember(read_attempt())
     alert = read_alert()
     caller.publish(alert, evaluated_until=alert.changed_at)
     collected: dict[str, Any] = {}
-    for operation, path in derive_requests(caller.app.routes).items():
+    for operation, path in derive_requests(operations).items():
         answer = await caller.get(path)
         assert answer.status_code == 200, f"{operation}: {answer.text}"
         collected[operation] = answer.json()
@@ -233,7 +231,7 @@ _WAITS: Final = re.compile(rb'(waiting_seconds\\?"[:,] ?)\d{5,}')
 def write_document() -> bytes:
     """Write the content of the file."""
     operations = [route.describe() for route in Caller().app.routes if isinstance(route, OperationRoute)]
-    described = build_document(operations, asyncio.run(collect_examples()))
+    described = build_document(operations, asyncio.run(collect_examples(operations)))
     text = orjson.dumps(described, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     return _WAITS.sub(rb"\g<1>7200", text)
 
