@@ -54,7 +54,8 @@ def test_an_answer_of_the_cluster_is_not_waited_for(tmp_path: Path, words: list[
     kubectl.chmod(0o700)
     code, seconds, output = press_in(words, 4, KUBECTL=str(kubectl))
     assert (code, output.count("Interrupted."), "Traceback" in output) == (130, 1, False), output
-    assert seconds < 5
+    # Half of the time for which this kubectl sleeps: the machine may be slow.
+    assert seconds < 30
 
 
 def test_a_long_log_is_left_in_the_middle(tmp_path: Path) -> None:
