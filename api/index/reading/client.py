@@ -201,7 +201,9 @@ def _to_error(error: TransportError) -> Exception:
     if error.status_code in _NOT_ALLOWED:
         # The security plugin answers some of these without JSON.
         cause = _describe_causes(error.info or error.error)
-        return IndexRefusedError(f"HTTP {error.status_code}: {cause}{suggest_next_step(error, _NEEDED)}")
+        words = f"HTTP {error.status_code}: {cause}{suggest_next_step(error, _NEEDED)}"
+        # A password that is being replaced is refused until our file has it too.
+        return IndexDownError(words) if error.status_code == HTTPStatus.UNAUTHORIZED else IndexRefusedError(words)
     if isinstance(error.info, dict):
         return to_index_error(error.status_code, error.info)
     else:
@@ -211,8 +213,9 @@ def _to_error(error: TransportError) -> Exception:
 def to_index_error(status: int, answer: Any) -> Exception:
     """Build the exception for an unsuccessful request, by what the caller should do; ``answer`` is the decoded body."""
     cause = _describe_causes(answer)
-    # 429: a queue of OpenSearch is full, which passes. 5xx: shards or the whole node are away.
-    if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT) or status >= 500:
+    # 401: a password is being replaced. 429: a queue of OpenSearch is full, which passes. 5xx: shards or the whole node
+    # are away.
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT) or status >= 500:
         return IndexDownError(f"HTTP {status}: {cause}")
     return IndexRefusedError(f"HTTP {status}: {cause}")
 

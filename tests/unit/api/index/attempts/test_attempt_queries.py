@@ -201,7 +201,7 @@ def test_a_document_without_a_summary_is_rejected(source: dict[str, object]) -> 
         (500, "oops", IndexDownError),
         (502, None, IndexDownError),
         (400, {"error": {"type": "parsing_exception", "reason": "unknown query"}}, IndexRefusedError),
-        (401, "Unauthorized", IndexRefusedError),
+        (401, "Unauthorized", IndexDownError),
         (404, {"error": None}, IndexRefusedError),
         (404, {"error": {"root_cause": None, "failed_shards": [{}], "caused_by": None}}, IndexRefusedError),
     ],
