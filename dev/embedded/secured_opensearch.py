@@ -37,6 +37,8 @@ plugins.security.ssl.http.pemcert_filepath: node.crt
 plugins.security.ssl.http.pemkey_filepath: node.key
 plugins.security.ssl.http.pemtrustedcas_filepath: ca.crt
 plugins.security.ssl.http.clientauth_mode: OPTIONAL
+plugins.security.ssl_cert_reload_enabled: true
+plugins.security.ssl.http.enforce_cert_reload_dn_verification: false
 plugins.security.nodes_dn: ["CN=node"]
 plugins.security.authcz.admin_dn: ["CN=administrator"]
 plugins.security.restapi.roles_enabled: ["all_access"]
@@ -76,14 +78,17 @@ EMPTY_FILES: Final = {
 class SecuredOpenSearch(OpenSearchNode):
     """One node with a certificate authority of its own, in ``certificates`` below ``home``."""
 
+    authority: Authority
+    """Signs the certificates of the node and of users from now on; clients and node trust those in ``ca_file``."""
+
     kind: ServerKind = "secured-opensearch"
 
     def __init__(self, home: Path, port: int, jvm: Jvm, parent_watch: ParentWatch | None = None) -> None:
         super().__init__(home, port, jvm, parent_watch)
-        self._authority = Authority.create("schedulerlog embedded")
+        self.authority = Authority.create("schedulerlog embedded")
         self._folder = home / "certificates"
         self._folder.mkdir(parents=True, exist_ok=True)
-        self.ca_file.write_bytes(self._authority.certificate_pem)
+        self.ca_file.write_bytes(self.authority.certificate_pem)
         self._administrator = self.issue("administrator")
 
     @property
@@ -97,30 +102,43 @@ class SecuredOpenSearch(OpenSearchNode):
     def issue(self, user: str) -> tuple[Path, Path]:
         """Issue a certificate, by which the node knows this user; return the files of the certificate and its key."""
         files = self._folder / f"{user}.crt", self._folder / f"{user}.key"
-        for file, content in zip(files, self._authority.issue(user, usages=CLIENT), strict=True):
+        for file, content in zip(files, self.authority.issue(user, usages=CLIENT), strict=True):
             file.write_bytes(content)
         return files
 
     @cached_property
     def administrator(self) -> httpx.Client:
         """A client that may do everything, also what no role allows."""
-        trusted = ssl.create_default_context(cafile=self.ca_file)
+        trusted = ssl.create_default_context(cafile=self.ca_file, cadata=self.authority.certificate_pem.decode())
         trusted.load_cert_chain(*self._administrator)
         return httpx.Client(base_url=self.url, verify=trusted, trust_env=False, timeout=30.0)
 
     def prepare(self) -> None:
         super().prepare()
+        self._write_certificates()
         folder = self.home / "node_1" / "config"
-        certificate, key = self._authority.issue("node", usages=SERVER + CLIENT)
-        for name, content in {"ca.crt": self.ca_file.read_bytes(), "node.crt": certificate, "node.key": key}.items():
-            (folder / name).write_bytes(content)
-            (folder / name).chmod(0o600)
         with (folder / "opensearch.yml").open("a", encoding="utf-8") as file:
             file.write(CONFIGURATION)
         (folder / "opensearch-security").mkdir(exist_ok=True)
         empty = {name: f"_meta: {{type: {kind}, config_version: 2}}\n" for name, kind in EMPTY_FILES.items()}
         for name, text in (empty | {"config": AUTHENTICATION}).items():
             (folder / "opensearch-security" / f"{name}.yml").write_text(text, encoding="utf-8")
+
+    def _write_certificates(self) -> None:
+        certificate, key = self.authority.issue("node", usages=SERVER + CLIENT)
+        for name, content in {"ca.crt": self.ca_file.read_bytes(), "node.crt": certificate, "node.key": key}.items():
+            file = self.home / "node_1" / "config" / name
+            file.write_bytes(content)
+            file.chmod(0o600)
+
+    def reload_certificates(self, authority: Authority) -> None:
+        """Let the node take a certificate of this authority, and trust those of ``ca_file``, for new connections."""
+        with closing(self.administrator) as before:
+            self.authority = authority
+            self._write_certificates()
+            before.put("/_plugins/_security/api/ssl/http/reloadcerts").raise_for_status()
+        # The next one has the administrator's certificate, and trusts the authorities, of now.
+        del self.administrator
 
     def build_command(self) -> list[str]:
         return [*super().build_command(), "-pluginTypes", PLUGIN]

@@ -16,7 +16,7 @@ from aiokafka.errors import (
     TopicAuthorizationFailedError,
 )
 
-from runtime.kafka.refusals import find_recent_refusal
+from runtime.refused_credentials import describe_refusal
 
 __all__ = [
     "UNAVAILABLE",
@@ -43,6 +43,7 @@ def explain_kafka_error(error: Exception) -> str:
     """
     # Errors of Kafka name their class themselves.
     words = str(error) if isinstance(error, KafkaError) else f"{type(error).__name__}: {error}"
-    if isinstance(error, _NO_ANSWER) and (refusal := find_recent_refusal()):
+    # aiokafka logs the refusal of a connection that ended later, and drops it.
+    if isinstance(error, _NO_ANSWER) and (refusal := describe_refusal("Kafka")):
         return f"{refusal} ({words})"
     return f"{words}: give this user the right, docs/security.md lists them" if isinstance(error, _FORBIDDEN) else words

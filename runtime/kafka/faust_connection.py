@@ -4,7 +4,7 @@ from typing import Any, Final, cast
 
 from faust.auth import OAuthCredentials, SASLCredentials, SSLCredentials
 
-from runtime.kafka.security import create_token_provider, to_present_context
+from runtime.kafka.security import create_token_provider
 from runtime.settings.kafka_connection import KafkaConnection
 
 _NEVER: Final = 10 * 365 * 86_400.0
@@ -25,8 +25,8 @@ def build_faust_arguments(kafka: KafkaConnection) -> dict[str, Any]:
 
 
 def _build_credentials(kafka: KafkaConnection) -> Any:
-    # Faust passes context and password on to our connections, which read them.
-    context: Any = to_present_context(kafka)
+    # Faust passes the password on to our connections, which read it.
+    context = kafka.kafka_ssl_context
     # Faust takes SASL over TLS from whether there is a context.
     if kafka.kafka_sasl_mechanism == "OAUTHBEARER":
         return OAuthCredentials(oauth_cb=create_token_provider(kafka), ssl_context=context)

@@ -1,4 +1,4 @@
-"""Credentials of each connection to a broker, and reasons why the broker refuses it, with their remedies.
+"""Password of each connection to a broker, and reasons why the broker refuses it, with their remedies.
 
 aiokafka opens its connections itself, with what its client was given at first, and leaves their errors in its log: its
 callers get only ``Unable to bootstrap``. It also overlooks the refusal of a token. So this module replaces its class of
@@ -7,10 +7,7 @@ tests/contract/test_library_internals.py names what to read again when the pin m
 """
 
 import ssl
-import time
-from collections.abc import Callable
 from contextvars import ContextVar
-from ssl import SSLContext
 from typing import Any, Final
 
 import aiokafka.conn
@@ -19,7 +16,7 @@ from aiokafka.conn import AIOKafkaConnection, OAuthAuthenticator
 from aiokafka.errors import KafkaConnectionError, KafkaError, SaslAuthenticationFailed, UnsupportedSaslMechanismError
 from pydantic import SecretStr
 
-from runtime.refused_credentials import RECENT_SECONDS, note_acceptance, note_refusal
+from runtime.refused_credentials import note_acceptance, note_refusal
 from runtime.settings.secret_files import is_fixed, reveal_secret
 from runtime.settings.variables import derive_variable
 
@@ -44,60 +41,42 @@ class RefusedError(KafkaError):  # type: ignore[misc]
         return f"{self.cause}. {self.remedy}" if self.remedy else self.cause
 
 
-_latest: Final[dict[tuple[str, int], tuple[float, RefusedError]]] = {}
-"""The latest refusal of each broker, with its time by the monotonic clock, until the broker accepts a connection."""
 _refusals: ContextVar[list[RefusedError]] = ContextVar("_refusals")
 """The refusals of the bootstrap that is running in this task."""
 
 
 class ExplainedConnection(AIOKafkaConnection):  # type: ignore[misc]
-    """Connection whose failure names the remedy. It reads its credentials when it connects: a client, which opens one
-    connection after another, lives longer than they do."""
+    """Connection whose failure names the remedy. It reads its password when it connects: a client, which opens one
+    connection after another, lives longer than it does."""
 
-    def __init__(
-        self,
-        *address: Any,
-        ssl_context: Callable[[], SSLContext | None] | None = None,
-        sasl_plain_password: SecretStr | None = None,
-        **options: Any,
-    ) -> None:
-        """Take the function that builds the TLS context in place of the context, and the secret in place of its
-        text."""
+    def __init__(self, *address: Any, sasl_plain_password: SecretStr | None = None, **options: Any) -> None:
+        """Take the secret in place of its text."""
         super().__init__(*address, **options)
-        self._build_context, self._password = ssl_context, sasl_plain_password
+        self._password = sasl_plain_password
+        self._variable = derive_variable("kafka_password") if is_fixed(sasl_plain_password) else ""
 
     async def connect(self) -> Any:
+        address = f"{self.host}:{self.port}"
+        self._sasl_plain_password = reveal_secret(self._password)
         try:
-            self._ssl_context = self._build_context() if self._build_context else None
-            self._sasl_plain_password = reveal_secret(self._password)
             reader = await super().connect()
-        # A certificate that can't be read, or a token that can't be had.
+        # A token that can't be had.
         except RefusedError as error:
-            self._note_refusal(error)
+            _refusals.get([]).append(error)
+            note_refusal("Kafka", address, str(error))
             raise
         except (OSError, KafkaError) as error:
             if not (remedy := _suggest_remedy(error, self._sasl_mechanism)):
                 raise
-            refused = RefusedError(f"{self.host}:{self.port}: {_describe_refusal(error, self._sasl_mechanism)}", remedy)
-            if isinstance(error, SaslAuthenticationFailed) and self._has_fixed_password():
-                note_refusal(derive_variable("kafka_password"), refused.cause, is_fixed=True)
+            refused = RefusedError(f"{address}: {_describe_refusal(error, self._sasl_mechanism)}", remedy)
+            _refusals.get([]).append(refused)
             # A broker that is just ending hangs up too.
-            self._note_refusal(refused, is_certain=not isinstance(error, _HUNG_UP) or bool(_read_alert(error)))
+            if not isinstance(error, _HUNG_UP) or _read_alert(error):
+                is_password = isinstance(error, SaslAuthenticationFailed)
+                note_refusal("Kafka", address, str(refused), self._variable if is_password else "")
             raise refused from error
-        _latest.pop((self.host, self.port), None)
-        note_acceptance(f"{self.host}:{self.port}")
-        if self._has_fixed_password():
-            note_acceptance(derive_variable("kafka_password"))
+        note_acceptance("Kafka", address, self._variable)
         return reader
-
-    def _has_fixed_password(self) -> bool:
-        return is_fixed(self._password)
-
-    def _note_refusal(self, refused: RefusedError, *, is_certain: bool = True) -> None:
-        _refusals.get([]).append(refused)
-        if is_certain:
-            _latest[self.host, self.port] = (time.monotonic(), refused)
-            note_refusal(f"{self.host}:{self.port}", refused.cause)
 
     def authenticator_oauth(self) -> Any:
         return TokenAuthenticator(sasl_oauth_token_provider=self._sasl_oauth_token_provider)
@@ -128,16 +107,6 @@ async def connect_or_explain(client: AIOKafkaClient) -> None:
         raise
     finally:
         _refusals.reset(outer)
-
-
-def find_recent_refusal() -> RefusedError | None:
-    """Find the latest refusal by a broker that has accepted no connection since.
-
-    Clients whose connections end later see only that a broker is not ready: aiokafka logs the refusal and drops it.
-    """
-    since = time.monotonic() - RECENT_SECONDS
-    refusals = [(moment, refused) for moment, refused in _latest.values() if moment > since]
-    return max(refusals, key=lambda entry: entry[0])[1] if refusals else None
 
 
 def _describe_refusal(error: Exception, mechanism: str | None) -> str:

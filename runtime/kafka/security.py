@@ -7,7 +7,6 @@ import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
-from ssl import SSLContext
 from typing import Any, Final
 
 from aiokafka.abc import AbstractTokenProvider
@@ -18,7 +17,7 @@ import runtime.kafka.unpacking  # noqa: F401
 from runtime.kafka.refusals import RefusedError
 from runtime.refused_credentials import note_acceptance, note_refusal
 from runtime.settings.kafka_connection import KafkaConnection
-from runtime.settings.secret_files import Version, is_fixed, read_version, reveal_secret
+from runtime.settings.secret_files import is_fixed, reveal_secret
 from runtime.settings.variables import derive_variable
 
 _NO_CLIENT: Final = (400, 401)
@@ -30,9 +29,7 @@ _RENEW_BEFORE_SECONDS: Final = 30.0
 
 
 class CredentialsError(RefusedError):
-    """A certificate or a token is not available now; worth another try, as an unreachable broker is: somebody may be
-    replacing it. The settings have checked the files of the process's start.
-    """
+    """A token is not available now; worth another try, as an unreachable broker is."""
 
 
 def build_client_arguments(kafka: KafkaConnection) -> dict[str, Any]:
@@ -43,36 +40,9 @@ def build_client_arguments(kafka: KafkaConnection) -> dict[str, Any]:
     return {
         "bootstrap_servers": kafka.kafka_bootstrap_servers,
         "security_protocol": kafka.kafka_security_protocol.upper(),
-        "ssl_context": to_present_context(kafka),
+        "ssl_context": kafka.kafka_ssl_context,
         **(_build_sasl_arguments(kafka) if kafka.uses_sasl else {}),
     }
-
-
-class PresentContext:
-    """TLS context of the present files. It is built again when one of them changes: reading the system's authorities
-    holds the event loop for a tenth of a second."""
-
-    def __init__(self, kafka: KafkaConnection) -> None:
-        self._kafka = kafka
-        files = (kafka.kafka_ca_file, kafka.kafka_cert_file, kafka.kafka_key_file)
-        self._files = [file for file in files if file]
-        self._versions: list[Version] = []
-        self._context: SSLContext | None = None
-
-    def __call__(self) -> SSLContext | None:
-        """Return the context. Raises ``CredentialsError``, a ``KafkaError``."""
-        versions = [read_version(file) for file in self._files]
-        if self._context is None or versions != self._versions:
-            try:
-                self._context, self._versions = self._kafka.build_kafka_ssl_context(), versions
-            except ValueError as error:
-                raise CredentialsError(f"TLS to Kafka: {error}") from None
-        return self._context
-
-
-def to_present_context(kafka: KafkaConnection) -> PresentContext | None:
-    """Return the context that connections of a client ask for; None without TLS."""
-    return PresentContext(kafka) if kafka.uses_tls else None
 
 
 def create_token_provider(kafka: KafkaConnection) -> AbstractTokenProvider:
@@ -121,6 +91,7 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
         self, url: str, client_id: str, client_secret: SecretStr | None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._url, self._client_id, self._client_secret, self._clock = url, client_id, client_secret, clock
+        self._variable = derive_variable("kafka_oauth_client_secret") if is_fixed(client_secret) else ""
         self._token, self._used_until = "", 0.0
         # Connections to all brokers are opened at once: one of them asks.
         self._asking = asyncio.Lock()
@@ -149,10 +120,11 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
             raise CredentialsError(f"{self._url}: {type(error).__name__}: {error}") from None
         if response.status != 200 or not isinstance(answer, dict) or "access_token" not in answer:
             cause = answer.get("error", "") if isinstance(answer, dict) else ""
-            who, words = derive_variable("kafka_oauth_client_id"), f"HTTP {response.status} without a token {cause}"
-            words = f"{self._url}: {words}".rstrip()
-            if response.status in _NO_CLIENT and is_fixed(self._client_secret):
-                note_refusal(derive_variable("kafka_oauth_client_secret"), words, is_fixed=True)
-            raise CredentialsError(f"{words}. {who} and its secret have to be those of a client that the server knows")
-        note_acceptance(derive_variable("kafka_oauth_client_secret"))
+            words = f"{self._url}: HTTP {response.status} without a token {cause}".rstrip()
+            who = f"{derive_variable('kafka_oauth_client_id')} and its secret"
+            refused = CredentialsError(words, f"{who} have to be those of a client that the server knows")
+            if response.status in _NO_CLIENT:
+                note_refusal("Kafka", self._url, str(refused), self._variable)
+            raise refused
+        note_acceptance("Kafka", self._url, self._variable)
         return answer

@@ -2,7 +2,6 @@
 
 ==============  ===============================================================================
 ``client``      the one way to make a client: URLs, TLS, credentials, JSON by orjson
-``identity``    password and certificates as their files have them now
 ``refusals``    refusals in words for an operator
 ``roles``       rights of each process
 ==============  ===============================================================================

@@ -1,6 +1,8 @@
 """Creation of clients of OpenSearch."""
 
 import logging
+from base64 import b64encode
+from functools import partial
 from typing import Any
 
 import orjson
@@ -10,10 +12,10 @@ from opensearchpy.serializer import JSONSerializer
 
 from runtime.cli.installation import write_install_command
 from runtime.errors import SettingError
-from runtime.opensearch.identity import RenewedIdentity
+from runtime.opensearch.refusals import explain_distrust, suggest_next_step
 from runtime.refused_credentials import note_acceptance, note_refusal
 from runtime.settings.opensearch_connection import OpenSearchConnection
-from runtime.settings.secret_files import FileSecret
+from runtime.settings.secret_files import is_fixed, reveal_secret
 from runtime.settings.variables import derive_variable
 
 
@@ -39,39 +41,37 @@ class OrjsonSerializer(JSONSerializer):  # type: ignore[misc]
 
 
 class NotingConnection(AsyncHttpConnection):  # type: ignore[misc]
-    """Connection that notes whether OpenSearch accepts who we are."""
+    """Connection that notes whether OpenSearch accepts who we are, and we its certificate."""
 
-    is_fixed = False
-    """The password comes from a variable."""
+    def __init__(self, *, fixed_secret: str, **options: Any) -> None:
+        """Take the variable that the password comes from as ``fixed_secret``; empty for one from a file."""
+        super().__init__(**options)
+        self._fixed_secret = fixed_secret
 
     async def perform_request(self, *args: Any, **options: Any) -> Any:
-        variable = derive_variable("opensearch_password")
         try:
             answer = await super().perform_request(*args, **options)
-        except AuthenticationException:
-            cause = f"{self.host}: HTTP 401: OpenSearch refuses user or password"
-            note_refusal(variable, cause, is_fixed=self.is_fixed)
+        except AuthenticationException as error:
+            words = f"{self.host}: HTTP 401: OpenSearch refuses user or password{suggest_next_step(error, '')}"
+            note_refusal("OpenSearch", self.host, words, self._fixed_secret)
             raise
         except TransportError as error:
+            if distrust := explain_distrust(error):
+                words = f"{self.host}: its certificate is not trusted ({distrust}){suggest_next_step(error, '')}"
+                note_refusal("OpenSearch", self.host, words)
             # Every other status is for somebody whom it knows; a connection that fails has none.
-            if isinstance(error.status_code, int):
-                note_acceptance(variable)
+            elif isinstance(error.status_code, int):
+                note_acceptance("OpenSearch", self.host, self._fixed_secret)
             raise
-        note_acceptance(variable)
+        note_acceptance("OpenSearch", self.host, self._fixed_secret)
         return answer
-
-
-class ConnectionWithFixedPassword(NotingConnection):
-    """Connection with a password from a variable."""
-
-    is_fixed = True
 
 
 def create_client(connection: OpenSearchConnection, *, max_connections: int = 4) -> AsyncOpenSearch:
     """Create a client that tries once: the caller decides whether and when to try again. It asks several URLs in turn.
-    Raises ``SettingError`` for files that can't be read (any more), and for missing credentials of AWS.
+    Raises ``SettingError`` for missing credentials of AWS.
 
-    Each request has the password that its file has then; new connections show the certificate that its files have.
+    Each request has the password that its file has then; new connections trust, and show, what their files have.
     """
     # The client logs every failed request with a stack trace; its callers log an outage once.
     logging.getLogger("opensearch").setLevel(logging.CRITICAL)
@@ -87,21 +87,27 @@ def create_client(connection: OpenSearchConnection, *, max_connections: int = 4)
 
 
 def _build_identity_arguments(connection: OpenSearchConnection) -> dict[str, Any]:
-    try:
-        context = connection.build_opensearch_ssl_context()
-    except ValueError as error:
-        raise SettingError(f"TLS to OpenSearch: {error}") from None
+    identity: Any = None
     if connection.opensearch_aws_region:
-        identity: Any = AWSV4SignerAsyncAuth(
+        identity = AWSV4SignerAsyncAuth(
             _find_aws_credentials(), connection.opensearch_aws_region, connection.opensearch_aws_service
         )
-    else:
-        identity = RenewedIdentity(connection, context)
-    is_fixed = connection.opensearch_password and not isinstance(connection.opensearch_password, FileSecret)
-    # The client's default class of connections asks for no headers.
-    kind = ConnectionWithFixedPassword if is_fixed else NotingConnection
-    arguments = {"http_auth": identity, "connection_class": kind}
-    return arguments | ({"ssl_context": context} if context else {})
+    elif connection.opensearch_username:
+        identity = partial(_write_authorization, connection)
+    context = connection.opensearch_ssl_context
+    return {
+        # The client's default class of connections asks for no headers.
+        "connection_class": NotingConnection,
+        "fixed_secret": derive_variable("opensearch_password") if is_fixed(connection.opensearch_password) else "",
+        "http_auth": identity,
+        **({"ssl_context": context} if context else {}),
+    }
+
+
+def _write_authorization(connection: OpenSearchConnection, **_request: object) -> dict[str, str]:
+    """Write the header of HTTP's basic authentication; called before each request."""
+    user_info = f"{connection.opensearch_username}:{reveal_secret(connection.opensearch_password)}"
+    return {"authorization": f"Basic {b64encode(user_info.encode()).decode()}"}
 
 
 def _find_aws_credentials() -> Any:

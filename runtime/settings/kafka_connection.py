@@ -1,14 +1,13 @@
 """Connection settings of Kafka: addresses, TLS, SASL. ``runtime.kafka.security`` makes clients' arguments of them."""
 
-import ssl
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import BeforeValidator, SecretStr, model_validator
 
 from runtime.errors import SettingError
-from runtime.http import tls
-from runtime.settings.secret_files import reveal_secret
+from runtime.settings.present_context import PresentContext
 from runtime.settings.settings import BootstrapServers, EnvironmentSettings, Flag, Url, read
 from runtime.settings.variables import KAFKA, derive_variable
 
@@ -69,12 +68,14 @@ class KafkaSecurity(EnvironmentSettings):
     def uses_sasl(self) -> bool:
         return self.kafka_security_protocol in ("sasl_plaintext", "sasl_ssl")
 
-    def build_kafka_ssl_context(self) -> ssl.SSLContext | None:
-        """Build the TLS context from the present files; None without TLS. Raises ``ValueError``."""
+    @cached_property
+    def kafka_ssl_context(self) -> PresentContext | None:
+        """TLS context of all clients; None without TLS."""
         if not self.uses_tls:
             return None
-        password = reveal_secret(self.kafka_key_password) or None
-        return tls.build_client_context(self.kafka_ca_file, self.kafka_cert_file, self.kafka_key_file, password)
+        return PresentContext(
+            "Kafka", self.kafka_ca_file, self.kafka_cert_file, self.kafka_key_file, self.kafka_key_password
+        )
 
     @model_validator(mode="after")
     def _has_what_its_protocol_needs(self) -> Self:
@@ -108,7 +109,7 @@ class KafkaSecurity(EnvironmentSettings):
             missing = "kafka_key_file" if self.kafka_cert_file else "kafka_cert_file"
             raise ValueError(f"{derive_variable(missing)}: is missing, a certificate needs its key")
         try:
-            self.build_kafka_ssl_context()
+            self.kafka_ssl_context  # noqa: B018 - its first use reads the files
         except ValueError as error:
             raise ValueError(f"TLS to Kafka: {error}") from None
         return self

@@ -1,15 +1,15 @@
 """Connection settings of OpenSearch: URLs, TLS, credentials. ``runtime.opensearch.client`` makes a client of them."""
 
-import ssl
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
-from runtime.http import tls
 from runtime.settings import addresses
+from runtime.settings.present_context import PresentContext
 from runtime.settings.settings import Duration, EnvironmentSettings, Flag
 from runtime.settings.variables import derive_variable
 
@@ -51,11 +51,14 @@ class OpenSearchConnection(EnvironmentSettings):
     def urls(self) -> list[str]:
         return self.opensearch_url.split(",")
 
-    def build_opensearch_ssl_context(self) -> ssl.SSLContext | None:
-        """Build the TLS context from the present files; None without TLS. Raises ``ValueError``."""
+    @cached_property
+    def opensearch_ssl_context(self) -> PresentContext | None:
+        """TLS context of all clients; None without TLS."""
         if not self.opensearch_url.startswith("https://"):
             return None
-        return tls.build_client_context(self.opensearch_ca_file, self.opensearch_cert_file, self.opensearch_key_file)
+        return PresentContext(
+            "OpenSearch", self.opensearch_ca_file, self.opensearch_cert_file, self.opensearch_key_file
+        )
 
     @model_validator(mode="before")
     @classmethod
@@ -91,7 +94,7 @@ class OpenSearchConnection(EnvironmentSettings):
                 if getattr(self, name):
                     raise ValueError(f"{derive_variable(name)}: has no effect with http://, write https://")
         try:
-            self.build_opensearch_ssl_context()
+            self.opensearch_ssl_context  # noqa: B018 - its first use reads the files
         except ValueError as error:
             raise ValueError(f"TLS to OpenSearch: {error}") from None
         return self

@@ -276,8 +276,7 @@ async def test_a_process_whose_password_came_from_a_variable_ends_where_it_is_re
 ) -> None:
     monkeypatch.setattr(refused_credentials, "LIMIT_SECONDS", 2.0)
     # Other tests of this process have stores of their own.
-    monkeypatch.setattr(refused_credentials, "_refused_since", {})
-    monkeypatch.setattr(refused_credentials, "_lasting", {})
+    monkeypatch.setattr(refused_credentials, "_by_variable", {})
     settings = kafka.use_scram("schedulerlog-worker")
     del settings["SCHEDULERLOG_KAFKA_PASSWORD_FILE"]
     for name, value in {**settings, "SCHEDULERLOG_KAFKA_PASSWORD": "of-yesterday"}.items():

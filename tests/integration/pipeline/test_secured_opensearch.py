@@ -2,7 +2,9 @@
 
 import asyncio
 import copy
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -47,6 +49,7 @@ from tests.support.harness.secured_opensearch import (
 from tests.support.harness.steady_load import steady_load
 from tests.support.reused_backends import reused_backends
 from tests.support.stress import run_in_make_stress
+from tests.support.tcp_proxy import TcpProxy
 from tests.support.waiting import PATIENCE_SECONDS, eventually, eventually_async, until
 
 ROLES_API: Final = "/_plugins/_security/api/roles"
@@ -68,9 +71,7 @@ def node() -> Iterator[SecuredOpenSearch]:
     with secured_opensearch() as node:
         for user in (*ROLES, "nobody"):
             node.issue(user)
-        answers = [
-            node.administrator.put(f"{USERS}/{user}", json={"password": PASSWORD}) for user in (WRITER, PROVISIONER)
-        ]
+        answers = [node.administrator.put(f"{USERS}/{user}", json={"password": PASSWORD}) for user in ROLES]
         assert_all_succeeded([*answers, node.administrator.put("/payroll/_doc/1", json={"salary": 1})])
         asyncio.run(make_roles(connect_by_certificate(node, "administrator"), print))
         yield node
@@ -109,50 +110,105 @@ def test_from_an_attempt_to_the_answer(node: SecuredOpenSearch, kafka: embedded.
         assert [pod["name"] for pod in api.get("/api/v1/nodes/node1/occupancy").json()["pods"]] == ["one", "two"]
 
 
-def test_a_password_is_replaced_under_load_and_no_attempt_is_lost(
+def test_password_and_authority_are_replaced_under_load_and_no_attempt_and_no_answer_is_lost(
     node: SecuredOpenSearch, kafka: embedded.Backends, tmp_path: Path
 ) -> None:
-    connection = connect_by_password(node, WRITER)
+    """The index writer and the API each have a password, and both trust what the file of authorities holds."""
     asyncio.run(provision(build_provision_settings(kafka, connect_by_password(node, PROVISIONER)), timedelta(0), print))
     port = find_free_ports("index")["index"]
-    query = {"query": {"term": {"namespace": "rotated"}}}
-
-    def count() -> int:
-        node.administrator.post("/schedulerlog-attempts/_refresh")
-        number: int = node.administrator.post("/schedulerlog-attempts/_count", json=query).json().get("count", 0)
-        return number
-
-    with ForkedProcesses(tmp_path, {"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers}) as processes:
-        variables = write_environment(connection)
+    before, after = node.authority, Authority.create("schedulerlog embedded, of later")
+    filling = Filling(kafka.bootstrap_servers, node.url)
+    refusals: list[str] = []
+    with ExitStack() as stack:
+        proxy = stack.enter_context(TcpProxy(lambda: node.port))
+        address = {"opensearch_url": f"https://127.0.0.1:{proxy.port}"}
+        environment = {"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers, "SCHEDULERLOG_MAX_BACKOFF": "1"}
+        variables = write_environment(connect_by_password(node, WRITER, **address))
+        processes = stack.enter_context(ForkedProcesses(tmp_path, environment | variables))
         options = ("--metrics-address", port, "--group", "schedulerlog-index-rotated")
-        processes.start("index", "pipeline", "index", *options, SCHEDULERLOG_MAX_BACKOFF="1", **variables)
+        processes.start("index", "pipeline", "index", *options)
         processes.wait_ready("index", f"http://127.0.0.1:{port}/readyz")
-        filling = Filling(kafka.bootstrap_servers, node.url)
-        pid, log = processes.get_pid("index"), processes.log("index")
+        reader = write_environment(connect_by_password(node, READER, **address))
+        api = stack.enter_context(serving(kafka.bootstrap_servers, address["opensearch_url"], **reader))
+        assert until(api.is_ready)
+        pid = processes.get_pid("index")
 
         def publish(number: int) -> None:
             filling.publish(an_attempt(f"rotated/pod-{number}", chosen="node1", bound=True, devices=["GPU-0"]))
 
-        try:
-            with steady_load(publish, per_second=20) as load:
-                assert until(count)
-                change = node.administrator.put(f"{USERS}/{WRITER}", json={"password": "another-Horse-8-x"})
-                assert_all_succeeded([change])
-                load.wait_for_steps(5)
-                eventually(lambda: "401" in log.read_text(), log.read_text)
-                # As the probe of its pod asks.
-                credentials = f"http://127.0.0.1:{port}/readyz/credentials"
-                refused = httpx.get(credentials, timeout=30)
-                assert (refused.status_code, "HTTP 401: OpenSearch refuses user" in refused.text) == (503, True)
-                Path(variables["SCHEDULERLOG_OPENSEARCH_PASSWORD_FILE"]).write_text("another-Horse-8-x")
-                until(lambda: httpx.get(credentials, timeout=30).text, lambda text: text == "ok\n")
-                load.wait_for_steps(5)
-            until(count, lambda number: number >= load.steps)
-            assert count() == load.steps
-            processes.check()
-            assert processes.get_pid("index") == pid
-        finally:
-            assert_all_succeeded([node.administrator.put(f"{USERS}/{WRITER}", json={"password": PASSWORD})])
+        def ask(_number: int) -> None:
+            """Ask as a client that comes again when the API names a time."""
+            while (answer := api.get("/api/v1/schedulerlogs", namespace="rotated", limit="1")).status_code == 503:
+                refusals.append(answer.json()["error"])
+                time.sleep(float(answer.headers["Retry-After"]))
+            assert answer.json()["items"][0]["namespace"] == "rotated"
+
+        def read_refusal() -> str:
+            # As the probe of its pod asks.
+            answer = httpx.get(f"http://127.0.0.1:{port}/readyz/credentials", timeout=30)
+            assert (answer.status_code == 200) == (answer.text == "ok\n")
+            return answer.text
+
+        def change_passwords(password: str) -> None:
+            users = [
+                node.administrator.put(f"{USERS}/{user}", json={"password": password}) for user in (WRITER, READER)
+            ]
+            assert_all_succeeded(users)
+
+        def serve_certificate(authority: Authority) -> None:
+            """Let OpenSearch show a certificate of the authority, and end its connections, as a restart does."""
+            node.reload_certificates(authority)
+            proxy.cut()
+
+        def trust(*authorities: Authority) -> None:
+            node.ca_file.write_bytes(b"".join(authority.certificate_pem for authority in authorities))
+
+        def wait_for_refusal(cause: str) -> None:
+            """Return when the API has refused a caller for this cause."""
+            eventually(lambda: asking.error or any(cause in words for words in refusals), lambda: str(refusals))
+
+        publish(0)
+        until(lambda: count_rotated(node))
+        stack.callback(change_passwords, PASSWORD)
+        with steady_load(lambda number: publish(number + 1), per_second=20) as load, steady_load(ask, 20) as asking:
+            load.wait_for_steps(5)
+            change_passwords("another-Horse-8-x")
+            until(read_refusal, lambda words: "HTTP 401: OpenSearch refuses user" in words)
+            wait_for_refusal("HTTP 401: Unauthorized")
+            Path(variables["SCHEDULERLOG_OPENSEARCH_PASSWORD_FILE"]).write_text("another-Horse-8-x")
+            until(read_refusal, lambda words: words == "ok\n")
+            # All trust both authorities until no certificate is of the one of before.
+            trust(before, after)
+            serve_certificate(before)
+            node.authority = after
+            for user in ("administrator", "nobody", *ROLES):
+                node.issue(user)
+            serve_certificate(after)
+            trust(after)
+            serve_certificate(after)
+            asking.wait_for_steps(5)
+            assert read_refusal() == "ok\n"
+            # No connection trusts the authority of before any more.
+            serve_certificate(before)
+            until(read_refusal, lambda words: "its certificate is not trusted" in words)
+            wait_for_refusal("certificate verify failed")
+            serve_certificate(after)
+            until(read_refusal, lambda words: words == "ok\n")
+            load.wait_for_steps(5)
+            asking.wait_for_steps(5)
+        until(lambda: count_rotated(node), lambda number: number > load.steps)
+        assert count_rotated(node) == load.steps + 1
+        processes.check()
+        assert processes.get_pid("index") == pid
+        assert api.process
+        assert api.process.poll() is None
+
+
+def count_rotated(node: SecuredOpenSearch) -> int:
+    node.administrator.post("/schedulerlog-attempts/_refresh")
+    query = {"query": {"term": {"namespace": "rotated"}}}
+    number: int = node.administrator.post("/schedulerlog-attempts/_count", json=query).json().get("count", 0)
+    return number
 
 
 async def test_a_process_whose_password_came_from_a_variable_ends_where_it_is_refused(
@@ -160,8 +216,7 @@ async def test_a_process_whose_password_came_from_a_variable_ends_where_it_is_re
 ) -> None:
     monkeypatch.setattr(refused_credentials, "LIMIT_SECONDS", 2.0)
     # Other tests of this process have stores of their own.
-    monkeypatch.setattr(refused_credentials, "_refused_since", {})
-    monkeypatch.setattr(refused_credentials, "_lasting", {})
+    monkeypatch.setattr(refused_credentials, "_by_variable", {})
     connection = connect_by_password(node, WRITER, "of-yesterday-Horse-9")
     settings = build_settings(IndexSettings, connection, kafka_bootstrap_servers=kafka.bootstrap_servers)
     with pytest.raises(FixedCredentialsError, match=r"HTTP 401.*SCHEDULERLOG_OPENSEARCH_PASSWORD is read only"):

@@ -36,8 +36,8 @@ def pass_seconds(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pass]:
         now[0] += seconds
 
     yield move
-    for credential in (VARIABLE, "SCHEDULERLOG_OPENSEARCH_PASSWORD", "kafka:9093"):
-        note_acceptance(credential)
+    refused_credentials._by_address.clear()
+    refused_credentials._by_variable.clear()
 
 
 async def wait_forever() -> None:
@@ -57,35 +57,37 @@ async def _wait_briefly() -> None:
 
 
 async def test_a_process_ends_when_its_password_was_refused_for_three_minutes(pass_seconds: Pass) -> None:
-    note_refusal(VARIABLE, "kafka:9093: invalid credentials", is_fixed=True)
+    note_refusal("Kafka", "kafka:9093", "kafka:9093: invalid credentials", VARIABLE)
     pass_seconds(179)
-    note_refusal(VARIABLE, "kafka:9093: invalid credentials", is_fixed=True)
+    note_refusal("Kafka", "kafka:9093", "kafka:9093: invalid credentials", VARIABLE)
     assert not await has_ended()
     pass_seconds(1)
-    note_refusal(VARIABLE, "kafka:9093: invalid credentials", is_fixed=True)
+    note_refusal("Kafka", "kafka:9093", "kafka:9093: invalid credentials", VARIABLE)
     with pytest.raises(FixedCredentialsError, match=r"^kafka:9093: invalid .* 3 minutes, .*KAFKA_PASSWORD"):
         await run_until_stopped(wait_forever())
 
 
 def test_a_refusal_is_described_until_it_is_old_or_the_credential_accepted(pass_seconds: Pass) -> None:
     assert describe_refusal() == ""
-    note_refusal("kafka:9093", "kafka:9093: it refuses our certificate")
+    note_refusal("Kafka", "kafka:9093", "kafka:9093: it refuses our certificate")
     pass_seconds(10)
-    note_refusal(VARIABLE, "kafka:9094: invalid credentials")
-    assert describe_refusal() == "kafka:9094: invalid credentials"
-    note_acceptance(VARIABLE)
+    note_refusal("OpenSearch", "https://index:9200", "https://index:9200: HTTP 401")
+    assert describe_refusal() == "https://index:9200: HTTP 401"
+    assert describe_refusal("Kafka") == "kafka:9093: it refuses our certificate"
+    note_acceptance("OpenSearch", "https://index:9200")
     assert describe_refusal() == "kafka:9093: it refuses our certificate"
+    assert describe_refusal("OpenSearch") == ""
     pass_seconds(50)
     assert describe_refusal() == ""
 
 
 async def test_success_in_between_begins_the_time_again(pass_seconds: Pass) -> None:
-    note_refusal(VARIABLE, "refused", is_fixed=True)
+    note_refusal("Kafka", "kafka:9093", "refused", VARIABLE)
     pass_seconds(170)
-    note_acceptance(VARIABLE)
-    note_refusal(VARIABLE, "refused", is_fixed=True)
+    note_acceptance("Kafka", "kafka:9094", VARIABLE)
+    note_refusal("Kafka", "kafka:9093", "refused", VARIABLE)
     pass_seconds(170)
-    note_refusal(VARIABLE, "refused", is_fixed=True)
+    note_refusal("Kafka", "kafka:9093", "refused", VARIABLE)
     assert not await has_ended()
 
 

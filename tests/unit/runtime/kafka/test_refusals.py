@@ -10,7 +10,7 @@ from aiokafka.errors import (
     TopicAuthorizationFailedError,
 )
 
-from runtime.kafka import refusals
+from runtime import refused_credentials
 from runtime.kafka.errors import explain_kafka_error
 from runtime.kafka.refusals import ExplainedConnection, RefusedError
 
@@ -38,7 +38,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
 
     monkeypatch.setattr(ExplainedConnection.__mro__[1], "connect", connect)
     yield broker
-    refusals._latest.clear()
+    refused_credentials._by_address.clear()
 
 
 async def open_connection(port: int = 9093) -> None:
@@ -74,7 +74,7 @@ async def test_a_refusal_of_long_ago_explains_nothing(broker: Broker, monkeypatc
     broker.error = WRONG_PASSWORD
     with pytest.raises(RefusedError):
         await open_connection()
-    monkeypatch.setattr(refusals, "RECENT_SECONDS", 0.0)
+    monkeypatch.setattr(refused_credentials, "RECENT_SECONDS", 0.0)
     assert "invalid" not in explain_kafka_error(NodeNotReadyError())
 
 

@@ -83,7 +83,7 @@ def test_a_user_in_the_url_is_the_user_unless_another_is_given() -> None:
 def test_a_plain_connection_ignores_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCHEDULERLOG_KAFKA_SECURITY_PROTOCOL", "ssl")
     monkeypatch.setenv("SCHEDULERLOG_OPENSEARCH_USERNAME", "reader")
-    assert build_kafka_connection("a:1").build_kafka_ssl_context() is None
+    assert build_kafka_connection("a:1").kafka_ssl_context is None
     assert build_opensearch_connection("http://a").opensearch_username is None
 
 
@@ -95,10 +95,7 @@ def test_of_both_connections_each_has_its_own_tls_and_its_own_checks(tmp_path: P
     ca_file = a_pair(tmp_path).certificate
     addresses = {"opensearch_url": "http://a:9200", "kafka_bootstrap_servers": "a:1"}
     settings = read(_Both, **addresses, kafka_security_protocol="ssl", kafka_ca_file=ca_file)
-    assert (settings.build_kafka_ssl_context() is None, settings.build_opensearch_ssl_context() is None) == (
-        False,
-        True,
-    )
+    assert (settings.kafka_ssl_context is None, settings.opensearch_ssl_context is None) == (False, True)
     with pytest.raises(SettingError, match="TLS to Kafka: /absent: No such"):
         read(_Both, **addresses, kafka_security_protocol="ssl", kafka_ca_file="/absent")
     with pytest.raises(SettingError, match="SCHEDULERLOG_OPENSEARCH_CA_FILE: has no effect"):
