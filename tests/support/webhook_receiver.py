@@ -11,23 +11,27 @@ from aiohttp import web
 
 @dataclass
 class Receiver:
-    """An HTTP server that takes what is posted; ``status`` is its answer, ``seconds`` later."""
+    """An HTTP server that takes what is posted; ``status`` is its answer, ``seconds`` later, and 401 without the
+    ``token`` that it may have."""
 
     url: str = ""
     status: int = 200
     seconds: float = 0.0
+    token: str = ""
     bodies: list[Any] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     refused: int = 0
 
     async def take(self, request: web.Request) -> web.Response:
-        if self.status >= 300:
+        is_caller = not self.token or request.headers.get("Authorization") == f"Bearer {self.token}"
+        status = self.status if is_caller else 401
+        if status >= 300:
             self.refused += 1
         else:
             self.bodies.append(await request.json())
             self.headers.append(dict(request.headers))
         await asyncio.sleep(self.seconds)
-        return web.Response(status=self.status)
+        return web.Response(status=status)
 
     @property
     def texts(self) -> list[str]:

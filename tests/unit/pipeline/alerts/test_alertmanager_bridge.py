@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -35,19 +36,21 @@ def an_alert(name: str) -> AlertChanged:
 
 @dataclass
 class Alertmanager:
-    """An endpoint that takes alerts; ``status`` is its answer."""
+    """An endpoint that takes alerts; ``status`` is its answer, and 401 without the ``token`` that it may have."""
 
     url: str = ""
     status: int = 200
+    token: str = ""
     queues: list[str] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
 
     async def take(self, request: web.Request) -> web.Response:
         posted: list[dict[str, Any]] = await request.json()
         self.tokens.append(request.headers.get("Authorization", ""))
-        if self.status == web.HTTPOk.status_code:
+        status = self.status if not self.token or self.tokens[-1] == f"Bearer {self.token}" else 401
+        if status == web.HTTPOk.status_code:
             self.queues += [alert["labels"]["queue"] for alert in posted]
-        return web.Response(status=self.status)
+        return web.Response(status=status)
 
 
 @asynccontextmanager
@@ -117,6 +120,34 @@ async def test_alerts_go_over_tls_with_the_token_that_the_file_has_now(tmp_path:
         async with posting(untrusting, latest) as (peer,):
             await eventually_async(lambda: peer.waiting.is_waiting)
         assert alertmanager.tokens == []
+
+
+async def test_a_token_is_replaced_while_alerts_begin_and_each_arrives(tmp_path: Path) -> None:
+    token, (before, after) = tmp_path / "token", ("first", "second")
+    token.write_text(before)
+    latest = LatestAlerts()
+
+    async def begin_alerts(numbers: range) -> None:
+        for number in numbers:
+            latest.put(an_alert(f"team-{number}"))
+            await asyncio.sleep(0.05)
+
+    async with served() as alertmanager:
+        alertmanager.token = before
+        settings = Settings(KAFKA, [alertmanager.url], timedelta(hours=1), token=FileSecret(token))
+        async with posting(settings, latest) as (peer,):
+            await begin_alerts(range(20))
+            await eventually_async(lambda: "team-19" in alertmanager.queues)
+            assert len(alertmanager.queues) == len(set(alertmanager.queues))
+            alertmanager.token = after
+            await begin_alerts(range(20, 40))
+            await eventually_async(lambda: peer.waiting.is_waiting)
+            token.write_text(after)
+            await begin_alerts(range(40, 60))
+            await eventually_async(lambda: "team-59" in alertmanager.queues)
+    # After a failure all that fires is posted once more: Alertmanager may have lost what it had.
+    counts = Counter(alertmanager.queues)
+    assert counts == {f"team-{number}": 2 if number < 20 else 1 for number in range(60)}
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from pipeline.notify.waiting_workloads import SubscribedWorkload, WorkloadObstac
 from runtime.errors import SettingError
 from runtime.kubernetes.credentials import from_kubeconfig
 from runtime.kubernetes.errors import KubeApiError
-from schemas.events import PodRef, PodWait
+from schemas.events import PodDescription, PodRef, PodWait
 from schemas.json_types import Json
 from tests.support.builders.events import OF_A_JOB, STARTED, a_refusal, a_summary
 from tests.support.certificates import Authority
@@ -69,7 +69,9 @@ async def serving_api(caller: Caller) -> AsyncIterator[str]:
         await task
 
 
-def judge(caller: Caller, number: int, code: str = "", pod: str = "train-0") -> None:
+def judge(
+    caller: Caller, number: int, code: str = "", pod: str = "train-0", description: PodDescription | None = OF_A_JOB
+) -> None:
     """Publish an attempt of the pod: it is refused for the code, or placed without one."""
     wait = PodWait(
         code=code, layer="nodes", sentence_en=f"{code}.", sentence_zh=f"{code}。", models=[], pools=[],
@@ -85,7 +87,7 @@ def judge(caller: Caller, number: int, code: str = "", pod: str = "train-0") -> 
             started_at=STARTED + timedelta(seconds=number),
             ended_at=STARTED + timedelta(seconds=number),
             version=number,
-            description=OF_A_JOB,
+            description=description,
             **refused,
             **({} if code else placed),
         )
@@ -252,6 +254,36 @@ async def test_a_message_that_is_refused_waits_for_new_targets_and_is_sent_once(
             await eventually_async(lambda: bool(after.bodies))
             assert not notifier.due
         assert (len(before.bodies), len(after.bodies)) == (0, 1)
+
+
+async def test_a_token_is_replaced_while_messages_flow_and_each_arrives_once(caller: Caller, tmp_path: Path) -> None:
+    token, (before, after) = tmp_path / "token", ("first", "second")
+    token.write_text(before)
+    objects = Objects({NAMESPACE: build_annotated("bus")})
+    async with serving_api(caller) as url, receiving() as receiver:
+        receiver.token = before
+        targets = {"bus": {"kind": "cloudevents", "url": receiver.url, "token_file": str(token)}}
+        async with notifying(url, objects, tmp_path, targets):
+
+            async def publish_news(number: int) -> None:
+                judge(caller, 100 + number, "CardInsufficientMemory", f"alone-{number}", None)
+                await asyncio.sleep(0.05)
+
+            for number in range(20):
+                await publish_news(number)
+            await eventually_async(lambda: bool(receiver.bodies))
+            receiver.token = after
+            for number in range(20, 40):
+                await publish_news(number)
+            await eventually_async(lambda: receiver.refused > 0)
+            token.write_text(after)
+            for number in range(40, 60):
+                await publish_news(number)
+            await eventually_async(lambda: len(receiver.bodies) >= 61)
+            await publish_news(60)
+            await eventually_async(lambda: receiver.bodies[-1]["subject"].endswith("/alone-60"))
+    names = [body["subject"].rpartition("/")[2] for body in receiver.bodies]
+    assert sorted(names) == sorted(["train", *(f"alone-{number}" for number in range(61))])
 
 
 async def test_without_an_annotation_nothing_is_sent(caller: Caller, tmp_path: Path) -> None:
