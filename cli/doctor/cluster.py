@@ -205,12 +205,10 @@ class _Cluster:
     async def _list(self, path: str, what: str, **query: str) -> list[Json] | None:
         """List objects; None if this account may not list them."""
         try:
-            answer = await self._client.get_page(path, **query)
+            return await self._client.list_objects(path, **query)
         except KubeApiError as error:
             self._skipped.append(f"{what}: {error}")
             return None
-        items: list[Json] = answer["items"]
-        return items
 
 
 def check_version(server: Mapping[str, Any]) -> Iterator[Fault]:

@@ -12,10 +12,8 @@ from ingest.reading.pump import LinesRead
 from ingest.sources.follow import Reached
 from ingest.sources.pod_choice import ANY, follow_chosen
 from ingest.sources.pod_log import PodContainer, Since, follow_pod
-from runtime.kubernetes.client import Client
+from runtime.kubernetes.client import PAGE_LIMIT, Client
 from runtime.kubernetes.credentials import ApiCredentials, from_kubeconfig, load_service_account
-
-NODES_A_PAGE = 500
 
 
 async def _open_client(kubeconfig: Path | None) -> Client:
@@ -26,7 +24,7 @@ async def list_nodes(kubeconfig: Path | None) -> AsyncIterator[bytes]:
     """List the cluster's nodes, in pages of JSON."""
     client = await _open_client(kubeconfig)
     try:
-        query: dict[str, str | int] = {"limit": NODES_A_PAGE}
+        query: dict[str, str | int] = {"limit": PAGE_LIMIT}
         while True:
             page = await client.get_page("/api/v1/nodes", **query)
             yield orjson.dumps(page)

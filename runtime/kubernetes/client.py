@@ -57,6 +57,8 @@ CountRequest = Callable[[str, str], None]
 """Callback after each request, with its verb as Kubernetes names it (get, list, watch, create, update, patch) and its
 result: the HTTP status, or `none` for no answer."""
 
+# As client-go's default page: 5,000 nodes in one answer would hold up the API server and our event loop.
+PAGE_LIMIT: Final = 500
 MERGE_PATCH: Final = "application/merge-patch+json"
 _JSON: Final = "application/json"
 _METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -111,6 +113,22 @@ class Client:
     async def get_page(self, path: str, **query: str | int) -> Json:
         """Get a list; with `limit`, one page of it."""
         return await self._request_json(_Request("list", "GET", path, tuple(query.items())))
+
+    async def list_objects(self, path: str, **query: str) -> list[Json]:
+        """List objects by pages; in one request where the server forgets their version before the last one."""
+        items: list[Json] = []
+        page_query: dict[str, str | int] = {**query, "limit": PAGE_LIMIT}
+        try:
+            while True:
+                page = await self.get_page(path, **page_query)
+                items += page.get("items") or ()
+                if not (token := page["metadata"].get("continue")):
+                    return items
+                page_query["continue"] = token
+        except KubeApiError as error:
+            if not error.is_expired:
+                raise
+            return list((await self.get_page(path, **query)).get("items") or ())
 
     async def create(self, path: str, obj: Mapping[str, Any]) -> Json:
         return await self._write("create", path, obj, _JSON)

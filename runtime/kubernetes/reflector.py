@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from runtime.backoff import draw_backoff_seconds
 from runtime.kubernetes import watch_events
-from runtime.kubernetes.client import Client
+from runtime.kubernetes.client import PAGE_LIMIT, Client
 from runtime.kubernetes.errors import KubeApiError
 from runtime.kubernetes.resources import Resource
 from runtime.kubernetes.store import Change, ObjectRef, ObjectStore, PagedList, Update
@@ -23,8 +23,6 @@ from schemas.json_types import Json
 
 log = logging.getLogger(__name__)
 
-# As client-go's default page: 5,000 nodes in one answer would hold up the API server and our event loop.
-PAGE_LIMIT: Final = 500
 _MIN_WATCH_SECONDS: Final = 1.0
 """Length of a watch below which a pause follows: a server that refuses watches must not get them in a loop."""
 

@@ -218,6 +218,18 @@ async def test_old_credentials_and_too_many_requests_are_no_reason_to_fail(refus
         assert counted == [("get", str(refusal)), ("get", "200")]
 
 
+@pytest.mark.parametrize(("faults", "requests"), [(0, 3), (1, 2)], ids=["in pages", "in one when pages expire"])
+async def test_a_list_is_read_in_pages_of_500(faults: int, requests: int) -> None:
+    api = FakeApi()
+    names = [f"p{number}" for number in range(1_200)]
+    put(api, *names)
+    api.fail(*["GET /api/v1/pods"] * faults, status=410)
+    async with serving(api) as url, a_client(url) as client:
+        pods = await client.list_objects("/api/v1/pods")
+    assert sorted(pod["metadata"]["name"] for pod in pods) == sorted(names)
+    assert len(api.requests) == requests
+
+
 async def test_a_request_without_answer_leaves_it_open_whether_it_was_done() -> None:
     api = FakeApi()
     put(api, "a")
