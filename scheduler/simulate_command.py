@@ -35,6 +35,12 @@ def simulate(
     hami_version: Annotated[
         str, typer.Option(metavar="VERSION", help="Release of HAMi, such as 2.11; default: that of the file, or 2.10.")
     ] = "",
+    share_nodes_with: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME,…", help="Decide on nodes too where pods of these schedulers hold devices, as `serve` does."
+        ),
+    ] = "",
     detail: Annotated[
         bool, typer.Option("--detail", help="Print all that is known, as the API does with ?detail=full.")
     ] = False,
@@ -56,8 +62,9 @@ def simulate(
             raise SettingError(f"--hami-version: {hami_version!r} is no version, write 2.10 or v2.11.0")
         policy = SchedulingPolicy(node_policy, device_policy)
         answer = simulate_files(
-            cluster, pod, name, policy, datetime.now(UTC), device_config_file, release=release, is_full=detail
-        )
+            cluster, pod, name, policy, datetime.now(UTC), device_config_file,
+            release=release, shares_with=share_nodes_with.split(","), is_full=detail,
+        )  # fmt: skip
     if answer:
         typer.echo(answer, nl=False)
     else:

@@ -1,6 +1,6 @@
 """Attempts without a cluster, Kafka or clock: what the API would say about them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,8 @@ import orjson
 
 from engine.fit import device_config, manifests
 from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.devices.pod_usage import has_ended
+from engine.fit.devices.shared_nodes import SharedNodes
 from engine.fit.events import event_builder
 from engine.fit.events.attempt import AttemptRef, Identity
 from engine.fit.events.event_builder import Circumstances
@@ -34,13 +36,20 @@ def simulate(
     policy: SchedulingPolicy,
     now: datetime,
     vendors: Vendors = ONLY_NVIDIA,
+    shares_with: Collection[str] = (),
 ) -> list[AttemptEvent]:
     """Simulate the attempt, and return its events as a reader gets them; none when the pod requests no device.
 
-    All nodes of the file are offered.
+    All nodes of the file are offered. Those where pods of other schedulers hold devices are withheld, as by the
+    scheduler of this name; `shares_with`: schedulers whose pods withhold none.
     """
-    identity = Identity(DEFAULT_CLUSTER, name)
-    return simulate_on(build_columns(manifest, vendors), list(manifest.nodes), pod, identity, policy, now)
+    columns, identity = build_columns(manifest, vendors), Identity(DEFAULT_CLUSTER, name)
+    # The scheduler of the pod asks this one, so that it gives nothing away by itself.
+    shared = SharedNodes(columns, {name, to_mapping(pod.get("spec")).get("schedulerName") or name, *shares_with})
+    for other in manifest.pods.values():
+        if not has_ended(other):
+            shared.on_pod(other)
+    return simulate_on(columns, list(manifest.nodes), pod, identity, policy, now)
 
 
 def simulate_on(
@@ -100,16 +109,18 @@ def simulate_files(
     device_config_file: Path | None,
     *,
     release: HamiRelease | None = None,
+    shares_with: Collection[str] = (),
     is_full: bool,
 ) -> str:
     """Simulate a pod's file on a cluster's file: the answer as JSON text; empty when the pod requests no device.
 
-    release: that of HAMi; None for the one whose image the cluster's file shows. Raises `ManifestError`,
-    `DeviceConfigError`.
+    release: that of HAMi; None for the one whose image the cluster's file shows. shares_with: as of `simulate`. Raises
+    `ManifestError`, `DeviceConfigError`.
     """
     manifest, pod_object = manifests.read(cluster), manifests.read_pod(pod)
     release = release or observe_release(manifest.pods.values()) or LATEST
-    events = simulate(manifest, pod_object, name, policy, now, device_config.read_for(release, device_config_file))
+    vendors = device_config.read_for(release, device_config_file)
+    events = simulate(manifest, pod_object, name, policy, now, vendors, shares_with)
     return to_schedulerlog(events, is_full=is_full) if events else ""
 
 

@@ -2,7 +2,6 @@
 
 cluster_api     the scheduler's interface to a cluster
 claims          our decisions about unbound pods, against their annotations (pure)
-shared_nodes    nodes that are left to another scheduler (pure)
 kubernetes      the cluster behind an API server
 file_cluster    the cluster that a YAML file describes
 watch_file      follows that file

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.devices.pod_usage import explain_overclaim, has_ended
+from engine.fit.devices.shared_nodes import SharedNodes
 from engine.fit.events.attempt import Identity
 from engine.hami.allocation import list_allocations
 from engine.hami.annotations import ASSIGNED_NODE, BIND_PHASE, HANDSHAKE
@@ -18,7 +19,6 @@ from runtime.kubernetes.pod_description import describe_pod
 from runtime.telemetry.logs import identify_subject
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, get_annotation
-from scheduler.cluster.shared_nodes import SharedNodes
 from scheduler.publish.node_checks import NodeChecks
 from scheduler.publish.spool_writer import SpoolWriter
 from schemas.events import PodObserved, PodRef

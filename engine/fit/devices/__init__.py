@@ -8,6 +8,7 @@ column_table    growable columns
 node_revisions  the revision of each node's state, and which was written
 pod_usage       what one pod holds of each device
 quota           what a namespace has left of its quotas
+shared_nodes    nodes that are left to another scheduler
 device_matrix   the devices of many nodes as matrices (slots, nodes), for `judge`
 as_of           the cluster as an attempt saw it, from the records about it
 """

@@ -10,13 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from engine.fit.judge.decision import SchedulingPolicy
+from engine.fit.manifests import parse
+from engine.fit.simulate import simulate
 from engine.hami.annotations import ASSIGNED_NODE, CORDONED_DEVICES, DEVICES_ALLOCATED
 from engine.summaries.fold import summarize
 from engine.summaries.messages import count_nodes_by_reason
 from schemas.events import AttemptEvent, NodeStateChanged
 from schemas.json_types import Json
-from tests.support.builders.kube_objects import a_container, a_node, a_pod
+from tests.support.builders.kube_objects import STARTED, a_container, a_node, a_pod
 from tests.support.harness.scheduler_app import Serving
 
 OURS, HAMI = "hami-scheduler", "hami-of-others"
@@ -73,6 +77,22 @@ async def test_a_scheduler_that_asks_our_extender_gives_no_device_away_by_itself
     serving.cluster.note_offered(asking)
     assert (await serving.filter(asking, BOTH))["NodeNames"] == ["node1"]
     assert (await offer_nodes(serving))["NodeNames"] == ["node1"]
+
+
+@pytest.mark.parametrize("shares_with", [(), (HAMI,)])
+async def test_simulate_withholds_the_nodes_that_the_scheduler_withholds(
+    serve: Callable[..., Serving], shares_with: tuple[str, ...]
+) -> None:
+    ended = a_placed_pod("ended", HAMI, "node2") | {"status": {"phase": "Succeeded"}}
+    objects = [*NODES, a_placed_pod("theirs", HAMI), a_placed_pod("ours", OURS, "node2"), ended]
+    manifest = parse(yaml.safe_dump_all(objects).encode(), Path("cluster.yaml"))
+    events = simulate(manifest, a_pod("new"), OURS, SchedulingPolicy(), STARTED, shares_with=shares_with)
+    summary = summarize(events)
+    answer = await offer_nodes(serve(*objects, shares_with=shares_with))
+    assert [summary.chosen] == answer["NodeNames"]
+    assert count_nodes_by_reason(summary) == ({} if shares_with else {REASON: 1})
+    causes = [] if shares_with else ["pods of hami-of-others hold devices there"]
+    assert [refusal.cause for refusal in summary.refusals] == causes
 
 
 async def test_the_event_names_the_scheduler_and_no_pod_of_another_namespace(serve: Callable[..., Serving]) -> None:

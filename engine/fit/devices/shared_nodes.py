@@ -7,13 +7,12 @@ the scheduler that we are now.
 """
 
 from collections import Counter
-from collections.abc import Collection
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
 
 from engine.fit.devices.cluster_state import ClusterColumns
 from engine.hami.annotations import ASSIGNED_NODE
 from engine.hami.go_values import to_mapping
-from scheduler.cluster.cluster_api import Object, get_annotation
 
 
 class _Holder(NamedTuple):
@@ -31,10 +30,10 @@ class SharedNodes:
         self._nodes: dict[str, Counter[str]] = {}
         """Pods on each withheld node by scheduler."""
 
-    def on_pod(self, pod: Object) -> None:
+    def on_pod(self, pod: Mapping[str, Any]) -> None:
         """Note a pod that has not ended and whose annotations a scheduler wrote."""
         uid, scheduler = pod["metadata"]["uid"], to_mapping(pod.get("spec")).get("schedulerName")
-        node = get_annotation(pod, ASSIGNED_NODE)
+        node = str(to_mapping(pod["metadata"].get("annotations")).get(ASSIGNED_NODE) or "")
         # An API server always writes the scheduler; in a file it may be missing.
         holder = _Holder(node, scheduler) if node and scheduler and scheduler not in self._schedulers else None
         if self._holders.get(uid) == holder:
