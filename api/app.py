@@ -76,7 +76,7 @@ from api.ui.page_session import PageSession
 from api.watch.shared_events import SharedEvents
 from api.watch.streams import Streams
 from engine.fit import device_config
-from engine.summaries.node_pools import parse_pools
+from engine.summaries.node_pools import list_pools, parse_pools
 from runtime.http.server_tls import Certificates
 from runtime.kubernetes.credentials import choose_loader, is_configured
 from runtime.opensearch.client import create_client
@@ -190,7 +190,7 @@ def create_app(
         ReportHandlers(ReportCollector(index, devices.vendors)),
         AlertHandlers(alerts),
         names,
-        ClusterHandlers(index, parse_pools(settings.node_pools)),
+        ClusterHandlers(index, parse_pools(settings.node_pools), list_pools(settings.node_pools)),
         ClusterFileHandlers(attempts, index),
         RecordingHandlers(index),
         HealthHandlers(topic.state, pods_topic.state, IndexProbe(index), metrics),

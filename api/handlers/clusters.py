@@ -1,6 +1,7 @@
 """Handlers of requests about clusters, their nodes, and their schedulers."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +13,7 @@ from api.authority.access import filter_readable_namespaces, get_access
 from api.authority.rights import LIST_NODES
 from api.handlers.redaction import redact_listed_node
 from api.http.cluster import Cluster
-from api.http.errors import to_json_response
+from api.http.errors import BadRequestError, to_json_response
 from api.http.pagination import TOTAL_HEADER, derive_token_scope, encode_token, link_next_page, parse_position
 from api.http.query_params import NodesQuery, NoQuery, refuse_repeated
 from api.index.clusters import (
@@ -27,6 +28,7 @@ from api.index.nodes.node_list import NodeRecords, NodesPosition
 from api.index.nodes.occupancy_queries import decode_placement
 from api.index.reading.client import OpenSearch
 from engine.hami.node_lock import EXPIRES_AFTER
+from engine.summaries.node_pools import explain_unknown_pool, find_pool
 from engine.summaries.trends import PoolOf
 from schemas.answers.nodes import Clusters, NodeListed, Nodes, Schedulers
 from schemas.codec.records import format_rfc3339
@@ -40,6 +42,8 @@ class ClusterHandlers:
     index: OpenSearch
     pool_of: PoolOf | None = None
     """Pools by the names of nodes; None if no setting defines any."""
+    pools: Sequence[str] = ()
+    """Names of the pools."""
 
     async def list_clusters(self, request: Request, _: NoQuery) -> Response:
         """List the clusters with records, by name, and mark the default one of paths without a cluster."""
@@ -61,7 +65,11 @@ class ClusterHandlers:
         now = datetime.now(UTC)
         scope = derive_token_scope(get_access(request).caller_name, "nodes", query, cluster=cluster.name)
         position = parse_position(query.continue_, scope, NodesPosition)
-        body = node_list.build_nodes_query(cluster.name, position.after if position else None, query.limit)
+        after = position.after if position else None
+        members = await self._list_members(cluster, query.pool) if query.pool else None
+        # The index sorts nodes as Python sorts their names, which are ASCII.
+        names_left = members and [name for name in members if after is None or name > after][: query.limit + 1]
+        body = node_list.build_nodes_query(cluster.name, after, query.limit, names_left)
         answer = await self.index.search(OBSERVATIONS.alias, body)
         observed = node_list.parse_nodes(answer, now)
         names = list(observed)[: query.limit]
@@ -71,9 +79,18 @@ class ClusterHandlers:
         holders |= {entry.namespace for item in items for entry in item.held}
         readable = await filter_readable_namespaces(get_access(request), cluster, holders)
         items = [redact_listed_node(item, readable) for item in items]
-        total = node_list.parse_total(answer)
+        total = node_list.parse_total(answer) if members is None else len(members)
         page = Nodes.model_validate({"total": total, "items": items, "continue": token})
         return to_json_response(200, page, link_next_page(request, token) | {TOTAL_HEADER: str(total)})
+
+    async def _list_members(self, cluster: Cluster, pool: str) -> list[str]:
+        """List the nodes of a pool by name. Raises ``BadRequestError`` for a pool that the setting does not define."""
+        if pool not in self.pools:
+            raise BadRequestError(*explain_unknown_pool(pool, self.pools))
+        names = node_list.parse_names(
+            await self.index.search(OBSERVATIONS.alias, node_list.build_names_query(cluster.name))
+        )
+        return [name for name in names if find_pool(name, self.pool_of)[0] == pool]
 
     async def _list_page(
         self, cluster: Cluster, observed: dict[str, list[Observed]], now: datetime

@@ -175,6 +175,7 @@ class FindingsQuery(RangeQuery, FindingFilters):
 
 
 class NodesQuery(Query):
+    pool: Keyword | None = Field(None, description="Only nodes of this pool of `SCHEDULERLOG_NODE_POOLS`.")
     limit: WholeNumber = Field(DEFAULT_ITEMS, ge=1, le=MAX_ITEMS, description="Nodes per page.")
     continue_: ContinueToken | None = Field(None, alias="continue", description=OF_THE_NEXT_PAGE)
 

@@ -25,10 +25,11 @@ MAX_PAGES: Final = 50
 
 
 async def fetch_fleet(shell: PageShell, request: Request) -> tuple[Answered, list[Json]]:
-    """Fetch all nodes, those of ``MAX_PAGES`` pages at most: the last answer, and the nodes of all answers."""
+    """Fetch all nodes, or those of the page's pool, of ``MAX_PAGES`` pages at most: the last answer, and all nodes."""
     nodes, token = list[Json](), None
+    pool = select_parameters(request, "pool")
     for _ in range(MAX_PAGES):
-        answered = await shell.ask(request, "/nodes", limit=str(MAX_ITEMS), **{"continue": token})
+        answered = await shell.ask(request, "/nodes", limit=str(MAX_ITEMS), **pool, **{"continue": token})
         if not answered.is_right:
             return answered, []
         body = answered.parse_json()
@@ -43,7 +44,7 @@ class NodePages:
     shell: PageShell
 
     async def show_nodes(self, request: Request) -> Response:
-        parameters = select_parameters(request, "limit", "continue")
+        parameters = select_parameters(request, "pool", "limit", "continue")
         grouping = "pool" if request.query_params.get("by") == "pool" else "model"
         return await self.shell.show_list(request, "nodes", "/nodes", parameters, {"by": grouping})
 
@@ -67,7 +68,7 @@ class NodePages:
             return self.shell.show_problem(request, answered)
         sums = add_nodes(nodes, grouping)
         columns = list(sums[0]) if sums else [grouping]
-        table = to_csv(columns, (list(entry.values()) for entry in sums))
+        table = to_csv(columns, ([entry[name] for name in columns] for entry in sums))
         headers = {"Content-Disposition": f'attachment; filename="nodes-by-{grouping}.csv"'}
         return Response(table, headers=headers, media_type="text/csv; charset=utf-8")
 

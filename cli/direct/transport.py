@@ -76,7 +76,7 @@ class DirectTransport:
         if path == _PENDING:
             return self._list_waiting(query)
         if (match := _NODE.fullmatch(path)) and not query.get("at"):
-            return self._describe_nodes(unquote(match[1] or ""), has_occupancy=bool(match[2]))
+            return self._describe_nodes(unquote(match[1] or ""), query.get("pool") or "", has_occupancy=bool(match[2]))
         if match := _DRAIN.fullmatch(path):
             from cli.direct.simulation import plan_drain_of
 
@@ -141,16 +141,18 @@ class DirectTransport:
         self._answers.clear()
         self._diagnosed.update({(entry.namespace, entry.name): (live, entry) for entry in diagnoses})
 
-    def _describe_nodes(self, name: str, *, has_occupancy: bool) -> Json | Problem:
+    def _describe_nodes(self, name: str, pool: str, *, has_occupancy: bool) -> Json | Problem:
         # The state of a node is asked for right after what is held of it.
         live = self._nodes.pop(name, None) or read_nodes_case(self.reader)
         if problem := live.problems.get(kinds.NODE) or live.problems.get(kinds.POD):
             return NotAllowed(problem.cause, "Nodes are answered with the right to list nodes and pods.")
+        from cli.direct.node_lists import list_nodes
         from engine.cases.node_answers import CaseNodes
 
-        nodes = CaseNodes(live.case.objects, live.case.read_at or datetime.now(UTC))
+        now = live.case.read_at or datetime.now(UTC)
         if not name:
-            return nodes.list_nodes().model_dump(mode="json", by_alias=True)
+            return list_nodes(live.case.objects, now, pool)
+        nodes = CaseNodes(live.case.objects, now)
         answer = nodes.build_occupancy(name) if has_occupancy else nodes.build_state(name)
         if answer is None:
             similar = list_similar_names(live.case.objects.select(kinds.NODE), "", name)

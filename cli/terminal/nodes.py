@@ -43,6 +43,7 @@ def nodes(
         Literal["node", "model", "pool", "namespace"],
         typer.Option("--by", help="Sums of all nodes by model, pool or namespace."),
     ] = "node",
+    pool: Annotated[str, typer.Option(metavar="NAME", help="Only nodes of this pool.")] = "",
     cluster: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="`kubectl get nodes,pods -A -o yaml`; no API is asked."),
@@ -56,9 +57,10 @@ def nodes(
       schedulerlog nodes -o wide
       schedulerlog nodes --by namespace
       schedulerlog nodes --by pool
+      schedulerlog nodes --pool a100
       schedulerlog nodes --cluster cluster.yaml
     """
-    answer = _list_here(cluster) if cluster else _fetch_nodes(asking)
+    answer = require_answer(_list_here(cluster, pool)) if cluster else _fetch_nodes(asking, pool)
     if grouping == "node":
         if not print_document(asking.output, answer):
             _show_list(Screen(), answer["items"], is_wide=asking.output == "wide")
@@ -70,19 +72,19 @@ def nodes(
             Screen().print_line(_describe_pools(answer["items"]), "dim")
 
 
-def _fetch_nodes(asking: Asking) -> Json:
+def _fetch_nodes(asking: Asking, pool: str) -> Json:
     """Fetch all pages as one."""
-    transport = asking.create_transport()
-    answer = require_answer(transport.get("/nodes", {"limit": str(_PAGE)}))
+    transport, query = asking.create_transport(), {"limit": str(_PAGE), "pool": pool}
+    answer = require_answer(transport.get("/nodes", query))
     while answer.get("continue") and len(answer["items"]) < MAX_NODES:
-        page = require_answer(transport.get("/nodes", {"limit": str(_PAGE), "continue": answer["continue"]}))
+        page = require_answer(transport.get("/nodes", query | {"continue": answer["continue"]}))
         answer = {**page, "items": [*answer["items"], *page["items"]]}
     return answer
 
 
-def _list_here(file: Path) -> Json:
+def _list_here(file: Path, pool: str) -> Json | Problem:
     """List the nodes of a file by this process."""
-    from engine.cases.node_answers import CaseNodes
+    from cli.direct.node_lists import list_nodes
     from engine.fit import manifests
     from engine.fit.manifests import ManifestError
     from engine.snapshot.case_objects import collect_objects
@@ -92,8 +94,7 @@ def _list_here(file: Path) -> Json:
     except ManifestError as error:
         complain(str(error))
         raise typer.Exit(USAGE) from None
-    listed = CaseNodes(collect_objects(manifest.objects), datetime.now(UTC)).list_nodes()
-    return listed.model_dump(mode="json", by_alias=True)
+    return list_nodes(collect_objects(manifest.objects), datetime.now(UTC), pool)
 
 
 def _show_list(screen: Screen, listed: Sequence[Mapping[str, Any]], *, is_wide: bool) -> None:
@@ -123,7 +124,11 @@ def _show_list(screen: Screen, listed: Sequence[Mapping[str, Any]], *, is_wide: 
 
 
 def _show_models(screen: Screen, models: Sequence[Mapping[str, Any]]) -> None:
-    _show_amounts(screen, "MODEL", [(model["model"] or "not registered", model) for model in models])
+    _show_amounts(screen, "MODEL", [(_name_model(model["model"]), model) for model in models])
+
+
+def _name_model(model: str | None) -> str:
+    return "no registered device" if model is None else model or "not registered"
 
 
 def _show_pools(screen: Screen, pools: Sequence[Mapping[str, Any]]) -> None:
@@ -136,7 +141,7 @@ def _show_amounts(screen: Screen, title: str, sums: Sequence[tuple[str, Mapping[
         [
             name,
             *(_format_number(entry[amount]) for amount in ("nodes", "free_devices", "devices", "memory_free_mib")),
-            *(_format_number(share) for share in _list_shares(entry)),
+            *(_format_number(share) if entry["devices"] else "-" for share in _list_shares(entry)),
             *(_format_number(entry[amount]) for amount in ("memory_in_pieces_mib", "memory_stranded_mib")),
         ]
         for name, entry in sums

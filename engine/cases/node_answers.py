@@ -25,7 +25,8 @@ from engine.hami.registration import Device
 from engine.hami.vendor_catalog import list_vendors
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import CaseObjects
-from engine.summaries.node_pools import find_labelled_pool
+from engine.summaries.node_pools import find_pool
+from engine.summaries.trends import PoolOf
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects, list_conditions
 from runtime.kubernetes.resources import NODES, Key
 from schemas.answers.nodes import NodeListed, NodeLock, Nodes, RegistrationListed
@@ -91,16 +92,25 @@ class _HeldDevice:
 
 
 class CaseNodes:
-    """Nodes of one case at ``now``."""
+    """Nodes of one case at ``now``. pool_of: pools by the names of nodes, which come before labels."""
 
-    def __init__(self, objects: CaseObjects, now: datetime) -> None:
-        self._objects, self._now = objects, now
+    def __init__(self, objects: CaseObjects, now: datetime, pool_of: PoolOf | None = None) -> None:
+        self._objects, self._now, self._pool_of = objects, now, pool_of
 
-    def list_nodes(self) -> Nodes:
-        """List all nodes by their names."""
+    def list_nodes(self, pool: str = "") -> Nodes:
+        """List the nodes by their names: all, or those of one pool."""
         names = sorted(get_text(node, "metadata", "name") for node in self._objects.select(kinds.NODE))
-        items = [self._to_listed(name) for name in names]
+        items = [self._to_listed(name) for name in names if not pool or self._find_pool(name)[0] == pool]
         return Nodes(total=len(items), items=items)
+
+    def list_pools(self) -> list[str]:
+        """List the pools that nodes are in."""
+        names = (get_text(node, "metadata", "name") for node in self._objects.select(kinds.NODE))
+        return sorted({pool for name in names if (pool := self._find_pool(name)[0])})
+
+    def _find_pool(self, name: str) -> tuple[str, str]:
+        labels = get_object(self._objects.find(kinds.NODE, name) or {}, "metadata", "labels")
+        return find_pool(name, self._pool_of, labels)
 
     def build_occupancy(self, name: str) -> NodeOccupancy | None:
         """Build what is held of a node's devices and by whom; None for a node that does not exist."""
@@ -191,11 +201,11 @@ class CaseNodes:
         )
         lock = facts.lock
         sums = add_devices([self._to_occupancy(device) for device in devices], is_closed=is_cordoned)
-        pool, label = find_labelled_pool(get_object(node, "metadata", "labels"))
+        pool, source = self._find_pool(name)
         return NodeListed(
             node=name,
             pool=pool,
-            pool_source=label,
+            pool_source=source,
             registrations=[registration] if facts.devices else [],
             problems=self._list_problems(facts),
             ready=ready,

@@ -1,9 +1,14 @@
 """Node pools: ``SCHEDULERLOG_NODE_POOLS`` defines them by the names of nodes, labels of nodes by their provider, and
-``SCHEDULERLOG_EXPECTED_POOLS`` the pools that a namespace may use. Pure."""
+``SCHEDULERLOG_EXPECTED_POOLS`` the pools that a namespace may use. Pure.
 
-from collections.abc import Callable, Mapping
+The setting comes first everywhere. Events have no labels of nodes, so labels count only where the objects themselves
+are read.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Final
 
 from engine.summaries.placement_audit import Pools
@@ -19,9 +24,28 @@ LABELS: Final = (
 """Labels by which Karpenter, GKE, EKS and AKS name the pool that they made a node for; the nearest to a node first."""
 
 
-def find_labelled_pool(labels: Mapping[str, str]) -> tuple[str, str]:
-    """Find the pool that a node's labels name, and the label that names it; both empty for a node of none."""
-    return next(((pool, label) for label in LABELS if (pool := labels.get(label))), ("", ""))
+NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+def find_pool(node: str, pool_of: PoolOf | None, labels: Mapping[str, str] = NO_LABELS) -> tuple[str, str]:
+    """Find the pool of a node, and its source: the setting, or else a label; both empty for a node of none.
+
+    pool_of: pools by the names of nodes, as the setting defines them.
+    """
+    if pool_of and (pool := pool_of(node)):
+        return pool, SETTING
+    return next(((labels[label], label) for label in LABELS if labels.get(label)), ("", ""))
+
+
+def list_pools(patterns: str) -> list[str]:
+    """List the names of the pools that the setting defines."""
+    return sorted({pair.partition("=")[0].strip() for pair in patterns.split(",") if pair})
+
+
+def explain_unknown_pool(pool: str, pools: Sequence[str]) -> tuple[str, str]:
+    """Explain that no pool has this name: the cause, and the next step. pools: names of the pools that there are."""
+    hint = f"Pools: {', '.join(pools)}." if pools else f"No node is in a pool: set {SETTING}."
+    return f"no pool has the name {pool[:40]!a}", hint
 
 
 def parse_pools(patterns: str) -> PoolOf | None:
@@ -36,10 +60,10 @@ def parse_pools(patterns: str) -> PoolOf | None:
 
     # Matching patterns costs microseconds, and every attempt names thousands of nodes.
     @lru_cache(maxsize=50_000)
-    def find_pool(node: str) -> str:
+    def match_pool(node: str) -> str:
         return next((pool for pool, pattern in rules if fnmatchcase(node, pattern)), "")
 
-    return find_pool
+    return match_pool
 
 
 def parse_expected_pools(node_pools: str, pools_of_namespaces: str) -> Pools | None:

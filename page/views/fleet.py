@@ -12,6 +12,14 @@ BARS: Final = "▁▂▃▄▅▆▇█"
 FREE: Final = "·"
 UNHEALTHY: Final = "x"
 CORDONED: Final = "-"
+_NO_DEVICES: Final[Item] = {"model": None} | dict.fromkeys(
+    (
+        "devices", "free_devices", "memory_total_mib", "memory_held_mib", "memory_free_mib", "memory_in_pieces_mib",
+        "memory_stranded_mib", "cores_total_percent", "cores_held_percent",
+    ),
+    0,
+)  # fmt: skip
+"""Amounts of a node without devices."""
 _SHARES: Final = ("memory_percent", "cores_percent", "slots_percent")
 
 
@@ -32,12 +40,14 @@ def _draw_bar(device: Item) -> str:
 def add_nodes(nodes: Iterable[Item], grouping: Grouping) -> list[dict[str, Any]]:
     """Add up the amounts of all nodes by model, pool or namespace, with the number of nodes.
 
-    An amount that one node does not know is None.
+    An amount that one node does not know is None. Nodes without devices are counted for their pool, or for the model
+    None; in sums by namespace for none.
     """
-    sums: dict[str, dict[str, Any]] = {}
+    sums: dict[str | None, dict[str, Any]] = {}
     for node in nodes:
-        keys = set[str]()
-        for entry in node[GROUPINGS[grouping]]:
+        keys = set[str | None]()
+        entries = node[GROUPINGS[grouping]]
+        for entry in entries if entries or grouping == "namespace" else [_NO_DEVICES]:
             # An API of the version before lists no pools.
             key = node.get("pool", "") if grouping == "pool" else entry[grouping]
             total = sums.setdefault(key, {grouping: key, "nodes": 0})
@@ -46,7 +56,7 @@ def add_nodes(nodes: Iterable[Item], grouping: Grouping) -> list[dict[str, Any]]
             for name, amount in entry.items():
                 if name not in GROUPINGS:
                     total[name] = _add(total.get(name, 0), amount)
-    return [sums[name] for name in sorted(sums)]
+    return [sums[name] for name in sorted(sums, key=lambda name: (name is None, name))]
 
 
 def _add(total: int | None, amount: int | None) -> int | None:

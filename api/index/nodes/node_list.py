@@ -18,7 +18,7 @@ from api.index.observations import (
 )
 from api.index.reading.query_dsl import combine, match_cluster, match_term, match_time_range, sort_latest_first
 from engine.capacity.fleet import add_devices
-from engine.summaries.node_pools import SETTING
+from engine.summaries.node_pools import find_pool
 from engine.summaries.trends import PoolOf
 from schemas.answers.nodes import NodeListed, NodeLock, RegistrationListed
 from schemas.answers.placements import DeviceOccupancy, NodeOccupancy
@@ -50,13 +50,32 @@ class NodeRecords:
     lock: NodeLock | None
 
 
-def build_nodes_query(cluster: str, after: str | None, limit: int) -> Json:
-    """Build the search for the latest observations of ``limit`` nodes after ``after``, by name, and one more."""
+def build_names_query(cluster: str) -> Json:
+    """Build the search for the names of all nodes."""
+    return {
+        "query": combine([match_cluster(cluster), {"terms": {"kind": list(NODE_KINDS)}}]),
+        "size": 0,
+        "track_total_hits": False,
+        "aggs": {"names": {"terms": {"field": "node", "size": _MAX_NODES}}},
+    }
+
+
+def parse_names(answer: Json) -> list[str]:
+    """Parse the answer to ``build_names_query``, in the order of the list."""
+    return sorted(bucket["key"] for bucket in answer.get("aggregations", {}).get("names", {}).get("buckets", []))
+
+
+def build_nodes_query(cluster: str, after: str | None, limit: int, names: Sequence[str] | None = None) -> Json:
+    """Build the search for the latest observations of ``limit`` nodes after ``after``, by name, and one more.
+
+    names: nodes to select from; None for all.
+    """
+    selected: list[Json] = [] if names is None else [{"terms": {"node": list(names)}}]
     composite: Json = {"size": limit + 1, "sources": [{"node": {"terms": {"field": "node"}}}]}
     if after is not None:
         composite["after"] = {"node": after}
     return {
-        "query": combine([match_cluster(cluster), {"terms": {"kind": list(NODE_KINDS)}}]),
+        "query": combine([match_cluster(cluster), {"terms": {"kind": list(NODE_KINDS)}}, *selected]),
         "size": 0,
         "track_total_hits": False,
         "aggs": {
@@ -122,11 +141,11 @@ def to_listed_node(
     status = find_latest_status(records.observed)
     cordoned = is_cordoned(status)
     occupancy = describe_occupancy(cluster, node, now, records.placements, devices, cordoned=cordoned)
-    pool = pool_of(node) if pool_of else ""
+    pool, source = find_pool(node, pool_of)
     return NodeListed(
         node=node,
         pool=pool,
-        pool_source=SETTING if pool else "",
+        pool_source=source,
         registrations=[
             RegistrationListed(
                 reported_by=event.scheduler or "cluster",

@@ -191,8 +191,39 @@ def test_sums_by_pool_and_model_are_those_of_all_pages_and_equal_everywhere(fill
         assert {entry["pool"]: tuple(entry[column] for column in columns) for entry in sums} == expected
         by_pool = api.get("/ui/fleet", cluster=cluster).text.partition("Free by pool")[2].partition("</table>")[0]
         cells = re.findall(r"<tr><th scope=\"row\">(.*?)</th>(.*?)</tr>", by_pool, re.DOTALL)
-        on_page = {name: re.findall(r"<td[^>]*>([^<]*)</td>", row)[:3] for name, row in cells}
+        on_page = {re.sub(r"<[^>]*>", "", name): re.findall(r"<td[^>]*>([^<]*)</td>", row)[:3] for name, row in cells}
         assert on_page == {"no pool": ["1", "2", "2"], "serve": ["2", "4", "3"], "train": ["205", "410", "410"]}
         listed = api.get("/ui/nodes", cluster=cluster, by="pool", limit="100").text
         assert "<h2>serve" in listed
         assert re.search(r'href="[^"]*by=pool[^"]*continue=[^"]*" rel="next"', listed)
+
+
+def test_nodes_of_one_pool_are_the_same_in_api_page_table_and_terminal(filling: Filling) -> None:
+    cluster = "api-one-pool"
+    # The first pattern that matches counts: b-0 is in the pool of spares, though its name begins as those of serve.
+    setting = "spare=*-0,serve=b-*,train=[ac]-*"
+    names = [f"{letter}-{number}" for letter in "abc" for number in range(4)] + ["loose"]
+    filling.index_observations(*(a_registration(name, 5, 1000, cluster=cluster) for name in names))
+    expected = {"serve": ["b-1", "b-2", "b-3"], "spare": ["a-0", "b-0", "c-0"]}
+    expected["train"] = ["a-1", "a-2", "a-3", "c-1", "c-2", "c-3"]
+    with serving(
+        filling.bootstrap_servers, filling.url, SCHEDULERLOG_NODE_POOLS=setting, SCHEDULERLOG_CLUSTER_NAME=cluster
+    ) as api:
+        assert until(api.is_ready)
+        url = f"{api.client.base_url}"
+        for pool, members in expected.items():
+            pages = [api.get("/api/v1/nodes", pool=pool, limit="2").json()]
+            while token := pages[-1]["continue"]:
+                pages.append(api.get("/api/v1/nodes", pool=pool, limit="2", **{"continue": token}).json())
+            assert [item["node"] for page in pages for item in page["items"]] == members
+            assert {page["total"] for page in pages} == {len(members)}
+            (row,) = csv.DictReader(io.StringIO(api.get("/ui/fleet.csv", by="model", pool=pool).text))
+            assert (row["nodes"], row["devices"]) == (f"{len(members)}", f"{2 * len(members)}")
+            page = api.get("/ui/nodes", pool=pool).text
+            assert [name for name in names if f'/ui/nodes/{name}"' in page] == members
+            done = CliRunner().invoke(app, ["nodes", "--pool", pool, "--api-url", url, "-o", "json"])
+            assert [item["node"] for item in json.loads(done.stdout)["items"]] == members
+        refused = api.get("/api/v1/nodes", pool="tain")
+        assert (refused.status_code, refused.json()["next"]) == (400, "Pools: serve, spare, train.")
+        assert api.get("/ui/nodes", pool="tain").status_code == 400
+        assert CliRunner().invoke(app, ["nodes", "--pool", "tain", "--api-url", url]).exit_code == 2

@@ -28,7 +28,9 @@ from tests.support.harness.over_http import OverHttp
 
 PROXY_NAME: Final = "login-proxy"
 """Common name of the authenticating proxy's certificate."""
-SETTINGS = Settings(kafka_bootstrap_servers="127.0.0.1:1", opensearch_url="http://127.0.0.1:2")
+SETTINGS = Settings(
+    node_pools="a100=gpu-a100-*,t4=t4-*", kafka_bootstrap_servers="127.0.0.1:1", opensearch_url="http://127.0.0.1:2"
+)
 NEEDED_QUERIES: Final = {
     "/refusals": "?device=GPU-1",
     "/comparison": "?nodes=n1,n2",

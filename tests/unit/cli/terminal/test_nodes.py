@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.unit.cli.terminal.conftest import Run
 
 CLUSTER = ("--cluster", "examples/cluster.yaml")
@@ -30,8 +32,27 @@ def test_sums_of_a_model_are_those_of_its_nodes(run: Run) -> None:
     nodes = json.loads(run("nodes", *CLUSTER, "-o", "json").stdout)["items"]
     models = json.loads(run("nodes", "--by", "model", *CLUSTER, "-o", "json").stdout)["items"]
     free = {model["model"]: model["free_devices"] for model in models}
-    assert free == {"NVIDIA A40": 17, "NVIDIA H100 80GB HBM3": 0, "NVIDIA-Tesla T4": 0}
+    # node7 registers no device.
+    assert free == {"NVIDIA A40": 17, "NVIDIA H100 80GB HBM3": 0, "NVIDIA-Tesla T4": 0, None: 0}
+    assert sum(model["nodes"] for model in models) == len(nodes) == 10
     assert sum(free.values()) == sum(node["free_devices"] for node in nodes)
+
+
+def test_only_nodes_of_one_pool_are_listed_and_added_up(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCHEDULERLOG_NODE_POOLS", "first=node[123],rest=node*")
+    listed = json.loads(run("nodes", "--pool", "first", *CLUSTER, "-o", "json").stdout)
+    assert [item["node"] for item in listed["items"]] == ["node1", "node2", "node3"]
+    assert listed["total"] == 3
+    models = json.loads(run("nodes", "--pool", "first", "--by", "model", *CLUSTER, "-o", "json").stdout)["items"]
+    assert [(model["model"], model["nodes"], model["devices"]) for model in models] == [("NVIDIA A40", 3, 24)]
+
+
+def test_a_pool_that_there_is_not_is_a_mistake_that_names_the_others(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "set SCHEDULERLOG_NODE_POOLS" in run("nodes", "--pool", "a100", *CLUSTER).stderr
+    monkeypatch.setenv("SCHEDULERLOG_NODE_POOLS", "first=node[123],rest=node*")
+    refused = run("nodes", "--pool", "frist", *CLUSTER)
+    assert refused.exit_code == 2
+    assert "Pools: first, rest." in refused.stderr
 
 
 def test_a_file_that_is_none_is_a_mistake(run: Run) -> None:

@@ -109,6 +109,15 @@ def test_an_unknown_amount_makes_the_sum_unknown() -> None:
     assert add_nodes(nodes, "model") == [{"model": "A40", "nodes": 2, "devices": 2, "memory_free_mib": None}]
 
 
+def test_nodes_without_devices_are_counted_after_all_models_and_in_their_pool() -> None:
+    models = [{"model": "A40", "devices": 8}]
+    nodes: list[Any] = [{"models": models, "pool": "gpu"}, *[{"models": [], "pool": "gpu"}] * 2, {"models": []}]
+    counts = [(entry["model"], entry["nodes"], entry["devices"]) for entry in add_nodes(nodes, "model")]
+    assert counts == [("A40", 1, 8), (None, 3, 0)]
+    pools = [(entry["pool"], entry["nodes"], entry["devices"]) for entry in add_nodes(nodes, "pool")]
+    assert pools == [("", 1, 0), ("gpu", 3, 8)]
+
+
 def test_excluded_devices_have_their_node() -> None:
     assert list_excluded([a_listed_node("n1", excluded=[{"uuid": "a"}])]) == [{"node": "n1", "uuid": "a"}]
 

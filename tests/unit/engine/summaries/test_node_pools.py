@@ -1,6 +1,6 @@
 import pytest
 
-from engine.summaries.node_pools import find_labelled_pool, parse_expected_pools
+from engine.summaries.node_pools import find_pool, list_pools, parse_expected_pools, parse_pools
 
 
 def test_without_a_rule_every_namespace_may_use_every_node() -> None:
@@ -44,4 +44,13 @@ def test_without_pools_no_node_is_in_one() -> None:
     ],
 )
 def test_a_label_of_the_provider_names_the_pool_of_a_node(labels: dict[str, str], pool: tuple[str, str]) -> None:
-    assert find_labelled_pool(labels) == pool
+    assert find_pool("n1", None, labels) == pool
+    # The names of the setting come before labels, and labels before none.
+    by_name = parse_pools("rack=n1,other=n2")
+    assert find_pool("n1", by_name, labels) == ("rack", "SCHEDULERLOG_NODE_POOLS")
+    assert find_pool("n3", by_name, labels) == pool
+
+
+def test_pools_of_the_setting_are_listed_once_by_name() -> None:
+    assert list_pools("t4=t4-*,a100=gpu-a100-*,t4=old-*") == ["a100", "t4"]
+    assert list_pools("") == []
