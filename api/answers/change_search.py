@@ -20,10 +20,11 @@ from engine.fit.devices.cluster_state import ClusterColumns
 from engine.fit.judge.decision import SchedulingPolicy
 from engine.suggestions.acts import list_nodes_to_empty
 from engine.suggestions.answer import ProvedSuggestions
-from engine.suggestions.ask import Ask
+from engine.suggestions.ask import Ask, Constraint
 from engine.suggestions.exclusion import find_excluding_constraints
 from engine.suggestions.nodes import HeldNodeLock, UnregisteredNodes, list_withheld_nodes, suggest_unlocking
 from engine.suggestions.suggest import suggest
+from engine.suggestions.suggestion import Suggestion
 from engine.suggestions.trial import Trial
 from engine.summaries.named_pods import HIDDEN_POD
 from runtime.kubernetes.errors import KubeApiError
@@ -64,11 +65,13 @@ class ChangeSearch:
         lock: AbstractAsyncContextManager[object],
         moment: datetime | None,
         unknown: list[str],
+        *,
+        finds_constraints: bool = True,
     ) -> tuple[ProvedSuggestions, dict[str, str]]:
         """Find the changes, and the names of the pods in them that the caller may see, by uid (by name for locks).
 
         ``moment``: now, or None for the time of the attempt, without the holders of devices. Subjects that can't be
-        read join ``unknown``.
+        read join ``unknown``. finds_constraints: find also the constraints that exclude every node.
         """
         ask = Ask.from_attempt(summary.pod, summary.requests, summary.constraints or {}, columns.vendors)
         policy = SchedulingPolicy(summary.node_policy or "binpack", summary.device_policy or "spread")
@@ -92,7 +95,11 @@ class ChangeSearch:
         # A new trial, because a trial remembers the columns as they were under the lock.
         trial = replace(trial)
         async with lock:
-            changes = await asyncio.to_thread(_search, trial, ask, held_by or {}, unregistered)
+            items = await asyncio.to_thread(_search, trial, ask, held_by or {}, unregistered)
+            excluded_by: list[Constraint] = []
+            if items is not None and finds_constraints:
+                excluded_by = await asyncio.to_thread(find_excluding_constraints, trial, ask, unregistered)
+        changes = ProvedSuggestions(items or [], excluded_by, fits=items is None)
         return changes, await self._name_pods(request, cluster, held_by or {})
 
     async def filter_present_nodes(self, cluster: Cluster, nodes: Collection[str], unknown: list[str]) -> list[str]:
@@ -182,11 +189,9 @@ def _try_first(trial: Trial, ask: Ask) -> _FirstLook:
 
 def _search(
     trial: Trial, ask: Ask, held_by: Mapping[str, HeldBy], unregistered: UnregisteredNodes | None
-) -> ProvedSuggestions:
-    # The lock was free while the index answered: pods may have ended since.
+) -> list[Suggestion] | None:
+    """Search for changes; None if the pod fits without any: pods may have ended while the index answered."""
     if trial.fits(ask):
-        return ProvedSuggestions([], [], fits=True)
+        return None
     uses = {node: held.uses for node, held in held_by.items()}
-    return ProvedSuggestions(
-        suggest(trial, ask, uses, unregistered), find_excluding_constraints(trial, ask, unregistered), fits=False
-    )
+    return suggest(trial, ask, uses, unregistered)

@@ -125,7 +125,10 @@ class DiagnosisHandlers:
         """Extend the headline by what would let a waiting pod in, or by the node that came next."""
         if is_changeable(diagnosis):
             if latest:
-                return add_changes(diagnosis, await self.suggestions.find_suggestions(request, cluster, pod, latest))
+                changes = await self.suggestions.find_suggestions(
+                    request, cluster, pod, latest, finds_constraints=False
+                )
+                return add_changes(diagnosis, changes)
             return add_changes(diagnosis, await self.suggestions.find_on_objects(request, cluster, pod, facts.now))
         attempt = facts.attempt
         if attempt is None or attempt.chosen is None or (facts.pod and facts.pod.node not in ("", attempt.chosen)):

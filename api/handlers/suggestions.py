@@ -77,8 +77,13 @@ class SuggestionHandlers:
         pod: PodName,
         attempt: StoredAttempt,
         as_of: Literal["now", "attempt"] = "now",
+        *,
+        finds_constraints: bool = True,
     ) -> Suggestions:
-        """Find changes after which the pod of an attempt fits, as the caller, who may read the pod, may see them."""
+        """Find changes after which the pod of an attempt fits, as the caller, who may read the pod, may see them.
+
+        finds_constraints: find also the constraints that exclude every node.
+        """
         summary, now, unknown = attempt.read_summary(), datetime.now(UTC), list[str]()
         if as_of == "now" and summary.status != "succeeded":
             judged = await self.find_on_objects(request, cluster, pod, now, summary)
@@ -94,7 +99,7 @@ class SuggestionHandlers:
             else:
                 moment = now if as_of == "now" else None
                 changes, names = await self.changes.find_changes(
-                    request, cluster, summary, columns, lock, moment, unknown
+                    request, cluster, summary, columns, lock, moment, unknown, finds_constraints=finds_constraints
                 )
         judged_at = summary.started_at if as_of == "attempt" else now
         path = cluster.link_attempt(summary.attempt_id)

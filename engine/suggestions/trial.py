@@ -48,9 +48,10 @@ class Trial:
     columns: ClusterColumns
     offered: tuple[str, ...]
     policy: SchedulingPolicy
-    _changes: list[Constraint | None] = field(default_factory=list)
+    # Not copied by ``replace``, which makes a trial of columns that may have changed.
+    _changes: list[Constraint | None] = field(default_factory=list, init=False)
     """Present changes of the device columns: a lifted constraint, or None for a change of some devices."""
-    _passing: dict[frozenset[Constraint | None], PassingDevices] = field(default_factory=dict)
+    _passing: dict[frozenset[Constraint | None], PassingDevices] = field(default_factory=dict, init=False)
 
     def decide(self, ask: Ask, lifted: Lifted = (), names: Sequence[str] | None = None) -> Decision | None:
         """Decide without the lifted constraints; None if no node fits.

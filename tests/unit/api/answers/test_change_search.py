@@ -100,6 +100,22 @@ async def test_a_node_that_is_not_registered_is_judged_as_the_index_has_it_and_w
     assert "memory" in list_constraints(held)
 
 
+async def test_a_device_that_becomes_free_while_the_index_is_asked_is_judged_as_it_is_then() -> None:
+    caller: Caller
+
+    def free_device(request: httpx.Request) -> httpx.Response:
+        freed = a_state("n7", used_mib=0, minutes_ago=0).model_copy(update={"revision": 2})
+        caller.app.state.devices.take(freed, freed.observed_at)
+        return Index()(request)
+
+    # So many nodes that the checks of single devices are remembered from one trial to the next.
+    full = [a_state(f"n{number}", used_mib=9_500) for number in range(600)]
+    attempt = an_attempt_wanting(8_000, *(state.node for state in full))
+    caller = build_caller(attempt, *full, answering=free_device)
+    suggestions = await fetch_suggestions(caller)
+    assert (suggestions["state"], suggestions["items"]) == ("fits", [])
+
+
 async def test_diagnosis_and_suggestions_count_the_missing_registration_among_what_keeps_the_pod_out() -> None:
     # With less memory or without the other pods it would fit on the full node, and as it is on the one that is gone.
     caller = build_caller(an_attempt_wanting(8_000, "full", "gone"), a_state("full", used_mib=9_500), answering=Index())
