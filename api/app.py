@@ -186,7 +186,7 @@ def create_app(
         PlacementHandlers(attempts, index),
         PendingHandlers(waiting, watching),
         WaitingHandlers(index, waiting),
-        TrendHandlers(index),
+        TrendHandlers(index, parse_pools(settings.node_pools)),
         ReportHandlers(ReportCollector(index, devices.vendors)),
         AlertHandlers(alerts),
         names,

@@ -10,12 +10,15 @@ from api.answers.report_collector import ReportCollector
 from api.authority.access import get_access
 from api.authority.rights import LIST_NODES, list_pods
 from api.http.cluster import Cluster
-from api.http.errors import to_json_response
+from api.http.errors import BadRequestError, to_json_response
 from api.http.query_params import refuse_repeated
 from api.http.tables import CSV, to_csv
 from api.http.trends_query import ReportQuery, TrendsQuery
+from api.index.held_trends import read_held_trends
 from api.index.reading.client import OpenSearch
 from api.index.trend_counts import read_trends
+from engine.summaries.node_pools import SETTING
+from engine.summaries.trends import PoolOf
 from page.report_file import write_file
 from schemas.answers.trends import Trends
 
@@ -23,10 +26,12 @@ from schemas.answers.trends import Trends
 @dataclass(frozen=True, slots=True)
 class TrendHandlers:
     index: OpenSearch
+    pool_of: PoolOf | None = None
+    """Pools by the names of nodes; None if no setting defines any."""
 
     async def list_trends(self, request: Request, cluster: Cluster, query: TrendsQuery) -> Response:
-        """Count attempts over time by obstacle, reason, namespace, pool, model, result, workload or queue, or waits by
-        layer.
+        """Count attempts over time by obstacle, reason, namespace, pool, model, result, workload or queue, waits by
+        layer, or devices that pods held.
 
         The largest series come first, each with its total in the range of the same length before, and with the buckets
         at which its level changes. Retries count as attempts of their own. An attempt counts under one obstacle, which
@@ -34,7 +39,13 @@ class TrendHandlers:
         """
         refuse_repeated(request)
         await get_access(request).require(cluster, list_pods(query.namespace))
-        body = await read_trends(self.index, cluster.name, query, datetime.now(UTC))
+        now = datetime.now(UTC)
+        if query.count == "held_seconds":
+            if query.by == "pool" and self.pool_of is None:
+                raise BadRequestError("no pool of nodes is defined", f"Set {SETTING} of the API.")
+            body = await read_held_trends(self.index, cluster.name, query, now, self.pool_of)
+        else:
+            body = await read_trends(self.index, cluster.name, query, now)
         headers = {"Vary": "Accept"}
         if query.format == "csv" or (query.format is None and CSV in request.headers.get("accept", "")):
             return Response(_to_table(body), 200, headers, f"{CSV}; charset=utf-8")

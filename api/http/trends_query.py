@@ -31,6 +31,10 @@ MAX_BUCKETS: Final = 1_500
 """Bound on the buckets of an answer: a day of minutes, two months of hours."""
 _USUAL_BUCKETS: Final = 100
 MAX_SERIES: Final = 50
+HELD_BY: Final = ("namespace", "pool")
+"""Dimensions of devices that pods held."""
+_MAX_HELD_BUCKETS: Final = 200
+"""Bound on the buckets of such an answer: each is a sum of its own in every series."""
 
 
 class TrendRange(NamedTuple):
@@ -56,7 +60,9 @@ class TrendsQuery(Query):
     count: Count = Field(
         "attempts",
         description="Unit of the counts: `attempts`, or the `nodes` or `devices` that they judged (with `by=reason`: "
-        "that they refused for the reason). With `by=layer` always `waited_seconds`.",
+        "that they refused for the reason). With `by=layer` always `waited_seconds`. With `by=namespace` or `by=pool` "
+        "also `held_seconds`: devices that pods held, times seconds; a part of a device counts for each pod that holds "
+        "one.",
     )
     namespace: NamespaceName | None = Field(None, description="The pods' namespace.")
     result: Outcome | None = Field(None, description=f"Outcome of the attempts. {OUTCOME_WORDS}")
@@ -88,6 +94,10 @@ class TrendsQuery(Query):
             raise ValueError(f"count={self.count} with by={self.by}: by=layer counts waited_seconds, and only it does")
         if self.by == "layer" and self.result:
             raise ValueError("result with by=layer: waits are those of pods that were placed; leave it out")
+        if self.count == "held_seconds" and self.by not in HELD_BY:
+            raise ValueError(f"count=held_seconds with by={self.by}: devices are counted by {' and '.join(HELD_BY)}")
+        if self.count == "held_seconds" and self.result:
+            raise ValueError("result with count=held_seconds: devices are held by pods that were placed; leave it out")
         return self
 
     @model_validator(mode="after")
@@ -104,9 +114,10 @@ class TrendsQuery(Query):
         intervals = [self.interval] if self.interval else list(INTERVALS)
         fitting = (INTERVALS[name] for name in intervals if span <= INTERVALS[name] * _USUAL_BUCKETS)
         interval = INTERVALS[self.interval] if self.interval else next(fitting, INTERVALS["1d"])
-        if span > interval * MAX_BUCKETS:
+        bound = _MAX_HELD_BUCKETS if self.count == "held_seconds" else MAX_BUCKETS
+        if span > interval * bound:
             raise ValueError(
-                f"{span // interval} buckets of {interval} are more than {MAX_BUCKETS}: take a longer interval "
+                f"{span // interval} buckets of {interval} are more than {bound}: take a longer interval "
                 f"({', '.join(INTERVALS)}) or a shorter range"
             )
         seconds = int(interval.total_seconds())

@@ -160,13 +160,27 @@ def parse_placed(answer: Json) -> Waited:
     return Waited(pods=answer["hits"]["total"]["value"], gpu_hours=hours, causes=_sort_largest_first(causes))
 
 
+def sum_held(since: datetime, until: datetime) -> Json:
+    """Build the sum of devices times seconds that placements have within the range."""
+    params = {"since": int(since.timestamp() * 1000), "until": int(until.timestamp() * 1000)}
+    return {"sum": {"script": {"source": _HELD, "lang": "painless", "params": params}}}
+
+
+def match_overlap(since: datetime, until: datetime) -> list[Json]:
+    """Build clauses for placements that overlap the range."""
+    return [
+        {"range": {"@timestamp": {"lt": format_rfc3339(until)}}},
+        # A placement that has not ended has no ``ended_at``, which no range would match.
+        {"bool": {"must_not": [{"range": {"ended_at": {"lte": format_rfc3339(since)}}}]}},
+    ]
+
+
 def build_held_query(cluster: str, namespace: str | None, since: datetime, until: datetime) -> Json:
     """Build the search for placements that overlap the range: by namespace, devices times seconds within it, and the
     devices that are held at its end."""
     ends = {"range": {"ended_at": {"lte": format_rfc3339(until)}}}
-    params = {"since": int(since.timestamp() * 1000), "until": int(until.timestamp() * 1000)}
     sums = {
-        "held": {"sum": {"script": {"source": _HELD, "lang": "painless", "params": params}}},
+        "held": sum_held(since, until),
         "present": {
             "filter": {"bool": {"must_not": [ends]}},
             "aggs": {"devices": {"value_count": {"field": "devices"}}},
@@ -175,9 +189,7 @@ def build_held_query(cluster: str, namespace: str | None, since: datetime, until
     clauses = [
         match_cluster(cluster),
         *match_terms({"namespace": namespace}),
-        {"range": {"@timestamp": {"lt": format_rfc3339(until)}}},
-        # A placement that has not ended has no ``ended_at``, which no range would match.
-        {"bool": {"must_not": [{"range": {"ended_at": {"lte": format_rfc3339(since)}}}]}},
+        *match_overlap(since, until),
         {"exists": {"field": "devices"}},
     ]
     by_namespace = {"terms": {"field": "namespace", "size": _MAX_NAMESPACES}, "aggs": sums}

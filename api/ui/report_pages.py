@@ -1,5 +1,6 @@
 """Pages of counts over time and of the report of failures, also as files."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -10,7 +11,7 @@ from starlette.responses import Response
 
 from api.http.trends_query import INTERVALS
 from api.ui.page_shell import MENDED, PageShell, build_context, select_parameters
-from page.formats import format_amount, format_duration, parse_time
+from page.formats import format_amount, format_duration, format_hours, parse_time
 from page.page_context import ROOT
 from page.plots import Series, draw_bars_over_time
 from page.report_file import build_view
@@ -19,7 +20,7 @@ from schemas.codec.records import format_rfc3339
 from schemas.json_types import Json
 
 DIMENSIONS: Final = ("obstacle", "reason", "namespace", "pool", "model", "result", "workload", "queue", "layer")
-COUNTS: Final = ("attempts", "nodes", "devices")
+COUNTS: Final = ("attempts", "nodes", "devices", "held_seconds")
 PARAMETERS: Final = ("by", "count", "namespace", "result", "since", "until", "interval")
 _NOT_BY_LAYER: Final = ("count", "result")
 """Parameters of attempts: waits by layer are those of placed pods, and counted in seconds."""
@@ -62,6 +63,15 @@ def _list_named(trends: Json, other: str = "", unknown: str = "") -> list[tuple[
     return [*((item, "") for item in trends.get("items", [])), *((item, name) for item, name in ends if item)]
 
 
+def _choose_format(trends: Json, language: str) -> Callable[[float | None], str]:
+    """Choose how the sums are written: counts as numbers, waits as durations, and devices held as GPU-hours."""
+    if trends.get("by") == "layer":
+        return partial(format_duration, language=language)
+    if trends.get("count") == "held_seconds":
+        return lambda seconds: format_hours(None if seconds is None else seconds / 3600)
+    return format_amount
+
+
 def _to_bars(request: Request, trends: Json, item: Json, name: str = "") -> Series:
     """Convert the counts of one name to bars; they lead to the attempts behind them where a search has the filter."""
     context, key, dimension = build_context(request), item["key"], trends["by"]
@@ -75,7 +85,7 @@ def _to_bars(request: Request, trends: Json, item: Json, name: str = "") -> Seri
 def _link_attempts(request: Request, trends: Json, key: str, since: str, until: str) -> str:
     """Build the address of the attempts that a series counts; empty where a search has no such filter."""
     name, context = _SEARCHED.get(trends["by"]), build_context(request)
-    if not (name and key):
+    if not (name and key) or trends["count"] == "held_seconds":
         return ""
     counted = {"namespace": context.get_value("namespace"), "status": context.get_value("result")}
     return context.build_url(f"{ROOT}/search", **counted | {name: key, "since": since, "until": until})
@@ -98,8 +108,7 @@ class ReportPages:
         named = _list_named(body, context.get_text("report.other"), context.get_text("report.unknown"))
         series = [item for item, _ in named]
         bars = [_to_bars(request, body, item, name) for item, name in named]
-        is_by_layer = body.get("by") == "layer"
-        write_value = partial(format_duration, language=context.language) if is_by_layer else format_amount
+        write_value = _choose_format(body, context.language)
         view = {
             "path": answered.path,
             "problem": None if answered.is_right else body,
@@ -113,7 +122,7 @@ class ReportPages:
                 bars,
                 body.get("interval_seconds", 0),
                 write_value,
-                has_halves=is_by_layer,
+                has_halves=write_value is not format_amount,
             ),
             "write_value": write_value,
             "dimensions": DIMENSIONS,

@@ -13,8 +13,9 @@ from schemas.json_types import Json
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _SHAPE_CHARACTERS: Final = 24
+_HELD: Final = "held_seconds"
 Dimension = Literal["obstacle", "reason", "namespace", "pool", "model", "result", "workload", "queue", "layer"]
-Counted = Literal["attempts", "nodes", "devices", "waited_seconds"]
+Counted = Literal["attempts", "nodes", "devices", "waited_seconds", "held_seconds"]
 
 
 @with_api_options
@@ -30,7 +31,11 @@ def trends(
     ] = "obstacle",
     count: Annotated[
         Counted | None,
-        typer.Option(metavar="attempts|nodes|devices", help="Subject of the counts; --by layer counts waits."),
+        typer.Option(
+            metavar="attempts|nodes|devices|held_seconds",
+            help="Subject of the counts; --by layer counts waits. held_seconds: devices that pods held, by namespace "
+            "or pool.",
+        ),
     ] = None,
     all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Attempts of all namespaces.")] = False,
     since: Annotated[str, typer.Option(metavar="TIME", help="15m, 2h, 7d ago, or RFC 3339.")] = "24h",
@@ -47,6 +52,7 @@ def trends(
       schedulerlog trends -A --by reason
       schedulerlog trends -A --by pool --since 7d -o json
       schedulerlog trends -A --by layer --since 7d
+      schedulerlog trends -A --by pool --count held_seconds --since 7d
     """
     transport = asking.create_transport()
     query = {"by": dimension, "count": count or "", "since": since, "until": until, "key": key, "limit": str(limit)}
@@ -66,25 +72,31 @@ def _show(screen: Screen, answer: Json, namespace: str, *, is_wide: bool) -> Non
         screen.print_line(f"Nothing is counted by {answer['by']}{where} {times}.", "bold")
         return
     largest = series[0]
-    screen.print_line(
-        f"{largest['key']} is first by {answer['by']}: {largest['total']:,} {answer['count']}{where} {times}.", "bold"
-    )
+    is_held = answer["count"] == _HELD
+    unit = "GPU-hours" if is_held else str(answer["count"])
+    total = _format_total(largest["total"], is_held=is_held)
+    first = largest["key"] or "(others)"
+    screen.print_line(f"{first} is first by {answer['by']}: {total} {unit}{where} {times}.", "bold")
     screen.skip_line()
     bucket = format_duration(answer["interval_seconds"])
-    columns = [answer["by"].upper(), f"#{answer['count'].upper()}", "#BEFORE", f"EACH {bucket}"]
+    columns = [answer["by"].upper(), f"#{unit.upper()}", "#BEFORE", f"EACH {bucket}"]
     if any(item["changes"] for item in series):
         columns.append("CHANGES (UTC)")
-    rows = [_to_row(item, is_wide=is_wide)[: len(columns)] for item in series]
+    rows = [_to_row(item, is_wide=is_wide, is_held=is_held)[: len(columns)] for item in series]
     screen.print_table(columns, rows, is_wide=is_wide)
 
 
-def _to_row(series: dict[str, Any], *, is_wide: bool) -> list[str]:
+def _format_total(total: int, *, is_held: bool) -> str:
+    return f"{total / 3600:,.1f}" if is_held else f"{total:,}"
+
+
+def _to_row(series: dict[str, Any], *, is_wide: bool, is_held: bool) -> list[str]:
     changes = series["changes"] if is_wide else series["changes"][-1:]
     before = series["total_before"]
     return [
         series["key"] or "(others)",
-        f"{series['total']:,}",
-        "" if before is None else f"{before:,}",
+        _format_total(series["total"], is_held=is_held),
+        "" if before is None else _format_total(before, is_held=is_held),
         shape(series["values"]),
         "; ".join(
             f"{format_time(change['at'])[:-3]}: {change['before']:.1f} to {change['after']:.1f}" for change in changes

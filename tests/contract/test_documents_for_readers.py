@@ -65,6 +65,7 @@ OTHERS = ["nodes.judged.v1/001", "attempt.concluded.v1/001", "bind.concluded.v1/
 DECISIONS = [write_payload(name) for name in ["devices.judged.v1/004", *OTHERS]]
 STATES = [write_payload(f"node.state.changed.v1/{number}") for number in ("001", "008", "009")]
 ATTEMPTS = [write_payload(f"attempt.summarized.v1/{number}") for number in ("001", "002", "003")]
+RETRY = write_payload("attempt.repeated.v1/001")
 ENVELOPES = [write_envelope(name) for name in ["bind.concluded.v1/001", *OTHERS]]
 
 PRINTED = [
@@ -77,12 +78,19 @@ PRINTED = [
         ],
     ),
     (
-        DECISIONS,
+        # An earlier version that was pending, a retry that names its reasons, and an attempt that is still pending.
         [
-            (
-                '{"pod":"gpu-pod-default","part":0,"verdicts":'
-                '{"CardInsufficientCore":1,"CardTimeSlicingExhausted":1,"not reached":1}}'
-            )
+            ATTEMPTS[0],
+            ATTEMPTS[0].replace('"failed"', '"pending"').replace("1776824143", "1776824142"),
+            RETRY,
+            ATTEMPTS[2],
+        ],
+        [
+            "1\tCardInsufficientCore",
+            "2\tCardInsufficientMemory",
+            "1\tCardUuidMismatch",
+            "1\tExclusiveDeviceAllocateConflict",
+            "1\tNumaNotFit",
         ],
     ),
     (

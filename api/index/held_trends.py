@@ -1,0 +1,166 @@
+"""Devices that pods held over time, by namespace or pool of nodes, as seconds times devices, and their reader.
+
+A part of a device counts as a device for each pod that holds one, as in the report's usage by namespace.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from api.http.trends_query import TrendRange, TrendsQuery
+from api.index.reading.client import OpenSearch
+from api.index.reading.query_dsl import combine, match_cluster, match_terms
+from api.index.report_queries import match_overlap, sum_held
+from engine.summaries.trends import PoolOf
+from schemas.answers.trends import Trends, TrendSeries
+from schemas.codec.records import format_rfc3339
+from schemas.indices import OCCUPANCY
+from schemas.json_types import Json
+
+_MAX_NODES: Final = 40_000
+
+
+class _Interval(NamedTuple):
+    since: datetime
+    until: datetime
+
+
+def build_placed_nodes_query(cluster: str, query: TrendsQuery, span: TrendRange) -> Json:
+    """Build the search for the nodes on which a pod held a device in the range."""
+    nodes = {"terms": {"field": "node", "size": _MAX_NODES}}
+    return _build_body(cluster, query, _Interval(span.since, span.until), {"nodes": nodes})
+
+
+def group_by_pool(answer: Json, pool_of: PoolOf, key: str | None) -> dict[str, list[str]]:
+    """Group the nodes of the answer to ``build_placed_nodes_query`` by pool; only those of ``key`` if one is given."""
+    members: dict[str, list[str]] = {}
+    for bucket in answer.get("aggregations", {}).get("nodes", {}).get("buckets", []):
+        pool = pool_of(bucket["key"])
+        if pool and key in (None, pool):
+            members.setdefault(pool, []).append(bucket["key"])
+    return members
+
+
+def build_held_trends_query(
+    cluster: str,
+    query: TrendsQuery,
+    intervals: Sequence[_Interval],
+    members: Mapping[str, Sequence[str]] | None,
+    keys: Sequence[str] | None = None,
+) -> Json:
+    """Build the search for the sums of each interval, of all and by series.
+
+    members: nodes by pool; None if not by pool. keys: the only series to sum; None for the largest.
+    """
+    full_range = _Interval(intervals[0].since, intervals[-1].until)
+    sums = {
+        "total": sum_held(*full_range),
+        **{
+            f"held_{position}": {"filter": combine(match_overlap(*interval)), "aggs": {"total": sum_held(*interval)}}
+            for position, interval in enumerate(intervals)
+        },
+    }
+    series: Json
+    if members is None:
+        terms: Json = {"field": query.by, "size": query.limit, "order": [{"total": "desc"}, {"_key": "asc"}]}
+        series = {"terms": terms if keys is None else terms | {"include": list(keys)}, "aggs": sums}
+    else:
+        filters = {pool: {"terms": {"node": nodes}} for pool, nodes in members.items()}
+        series = {"filters": {"filters": filters}, "aggs": sums}
+    # Without one pool or key there is nothing to filter by.
+    has_series = members != {} and keys != []
+    return _build_body(cluster, query, full_range, sums | ({"series": series} if has_series else {}))
+
+
+def _build_body(cluster: str, query: TrendsQuery, interval: _Interval, aggregations: Json) -> Json:
+    key = {query.by: query.key} if query.by != "pool" else {}
+    clauses = [
+        match_cluster(cluster),
+        *match_terms({"namespace": query.namespace} | key),
+        *match_overlap(*interval),
+        {"exists": {"field": "devices"}},
+    ]
+    return {"size": 0, "track_total_hits": False, "query": combine(clauses), "aggs": aggregations}
+
+
+def parse_held_trends(query: TrendsQuery, span: TrendRange, answer: Json, before: Json | None) -> Trends:
+    """Parse the answer for the range, and the one for the range before; None if placements do not go back so far."""
+    count = len(_divide(span))
+    buckets = _list_buckets(answer)
+    totals_before = {key: _parse_total(bucket) for key, bucket in _list_buckets(before)} if before else None
+    ranked = sorted(buckets, key=lambda item: (-_parse_total(item[1]), item[0]))[: query.limit]
+    items = [
+        _to_series(key, _parse_values(bucket, count), None if totals_before is None else totals_before.get(key, 0))
+        for key, bucket in ranked
+    ]
+    aggregations = answer.get("aggregations", {})
+    together = _parse_values(aggregations, count)
+    left = [max(0, total - sum(item.values[position] for item in items)) for position, total in enumerate(together)]
+    has_others = any(left) and not query.key
+    left_before = None
+    if before is not None and totals_before is not None:
+        listed_before = sum(totals_before.get(item.key, 0) for item in items)
+        left_before = max(0, _parse_total(before.get("aggregations", {})) - listed_before)
+    return Trends(
+        by=query.by,
+        count=query.count,
+        since=format_rfc3339(span.since),
+        until=format_rfc3339(span.until),
+        interval_seconds=int(span.interval.total_seconds()),
+        times=[format_rfc3339(interval.since) for interval in _divide(span)],
+        items=items,
+        other=_to_series("", left, left_before) if has_others else None,
+    )
+
+
+def _divide(span: TrendRange) -> list[_Interval]:
+    """Divide the range into its buckets; the last one ends with the range."""
+    count = -(-(span.until - span.since) // span.interval)
+    starts = [span.since + position * span.interval for position in range(count)]
+    return [_Interval(start, min(start + span.interval, span.until)) for start in starts]
+
+
+def _list_buckets(answer: Json) -> list[tuple[str, Json]]:
+    buckets = answer.get("aggregations", {}).get("series", {}).get("buckets", [])
+    return list(buckets.items()) if isinstance(buckets, dict) else [(bucket["key"], bucket) for bucket in buckets]
+
+
+def _parse_total(bucket: Json) -> int:
+    return round(bucket.get("total", {}).get("value") or 0)
+
+
+def _parse_values(bucket: Json, count: int) -> list[int]:
+    return [_parse_total(bucket.get(f"held_{position}", {})) for position in range(count)]
+
+
+def _to_series(key: str, values: list[int], before: int | None) -> TrendSeries:
+    # Devices are held for long: a level of such sums changes with each pod, and no test of counts applies to it.
+    return TrendSeries(key=key, total=sum(values), total_before=before, values=values, changes=[])
+
+
+async def read_held_trends(
+    index: OpenSearch, cluster: str, query: TrendsQuery, now: datetime, pool_of: PoolOf | None
+) -> Trends:
+    """Read the sums of the range, with the totals of the range before if placements go back that far."""
+    span = query.derive_range(now)
+    members = await _read_members(index, cluster, query, span, pool_of)
+    answer = await index.search(OCCUPANCY.alias, build_held_trends_query(cluster, query, _divide(span), members))
+    before = None
+    if span.before.since >= now - OCCUPANCY.retention:
+        earlier = _Interval(span.before.since, span.before.until)
+        members = await _read_members(index, cluster, query, span.before, pool_of)
+        keys = [key for key, _ in _list_buckets(answer)] if members is None else None
+        body = build_held_trends_query(cluster, query, [earlier], members, keys)
+        before = await index.search(OCCUPANCY.alias, body)
+    return parse_held_trends(query, span, answer, before)
+
+
+async def _read_members(
+    index: OpenSearch, cluster: str, query: TrendsQuery, span: TrendRange, pool_of: PoolOf | None
+) -> dict[str, list[str]] | None:
+    if query.by != "pool":
+        return None
+    if pool_of is None:
+        return {}
+    answer = await index.search(OCCUPANCY.alias, build_placed_nodes_query(cluster, query, span))
+    return group_by_pool(answer, pool_of, query.key)
