@@ -1,7 +1,8 @@
 """Amounts and names as people read them, the same on page, in a terminal and to an assistant. Pure."""
 
 import re
-from typing import Final
+from collections.abc import Callable, Collection
+from typing import Any, Final
 
 
 def format_number(value: int) -> str:
@@ -28,6 +29,13 @@ def is_wait_complete(placed: int, measured: int) -> bool:
 
 
 _DIGITS: Final = re.compile("([0-9]+)")
+_TO_ZERO: Final = str.maketrans("123456789", "0" * 9)
+
+
+def choose_name_key(names: Collection[str]) -> Callable[[str], Any]:
+    """Choose a key that sorts these names as ``to_natural_order`` does: names with digits at the same places, as those
+    of most fleets, are in natural order where they are in that of the alphabet."""
+    return str if len({name.translate(_TO_ZERO) for name in names}) == 1 else to_natural_order
 
 
 def to_natural_order(name: str) -> tuple[list[str | tuple[int, str]], str]:

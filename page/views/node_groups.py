@@ -7,7 +7,7 @@ group, which gives the least and the greatest count of each.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from page.views.amounts import to_natural_order
+from page.views.amounts import choose_name_key, to_natural_order
 
 PICKED: Final = "picked"
 FITS: Final = "fits"
@@ -15,6 +15,8 @@ NOT_REACHED: Final = "not reached"
 UNREGISTERED: Final = "unregistered"
 """Verdicts as ``schemas.events`` has them, which takes a terminal too long to import; a test compares them."""
 
+SCORED: Final = (PICKED, FITS)
+"""Verdicts of nodes that have a score."""
 MAX_GROUPS: Final = 24
 """Limit of the groups: above it, groups with the same reasons become one."""
 _ORDER: Final = {PICKED: 0, FITS: 1, NOT_REACHED: 3}
@@ -86,7 +88,9 @@ def build_node_group(
 ) -> NodeGroup:
     """Build a group of nodes that were judged alike to the last count; ``scored`` has each with its score, in any
     order."""
-    nodes = sorted(scored, key=lambda node: to_natural_order(node[0]))
+    nodes = list(scored)
+    order = choose_name_key([name for name, _ in nodes])
+    nodes.sort(key=lambda node: order(node[0]))
     return NodeGroup(
         key=key,
         verdict=verdict,
@@ -94,7 +98,7 @@ def build_node_group(
         refusal=refusal,
         counts=_count_codes([refusal] if refusal else []),
         nodes=[name for name, _ in nodes],
-        scores=[score for _, score in nodes] if verdict in (PICKED, FITS) else [],
+        scores=[score for _, score in nodes] if verdict in SCORED else [],
     )
 
 
@@ -139,9 +143,10 @@ def _merge_groups(groups: Sequence[NodeGroup]) -> NodeGroup:
     greatest = max(groups, key=lambda group: len(group.nodes))
     if len(groups) == 1:
         return greatest
+    names = [name for group in groups for name in group.nodes]
     return greatest._replace(
         counts=_count_codes([group.refusal for group in groups if group.refusal]),
-        nodes=sorted((name for group in groups for name in group.nodes), key=to_natural_order),
+        nodes=sorted(names, key=choose_name_key(names)),
     )
 
 

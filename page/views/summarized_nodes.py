@@ -1,7 +1,7 @@
 """Nodes of an attempt's columns, grouped by identical refusal."""
 
 from engine.summaries.text import write_refusal
-from page.views.node_groups import NodeGroup, SharedRefusal, arrange_groups, build_node_group
+from page.views.node_groups import SCORED, NodeGroup, SharedRefusal, arrange_groups, build_node_group
 from schemas.events import AttemptSummarized, Refusal
 
 GroupKey = tuple[int, int, int]
@@ -19,13 +19,14 @@ def group_summarized_nodes(attempt: AttemptSummarized) -> list[NodeGroup]:
 
 def _build_group(attempt: AttemptSummarized, key: GroupKey, rows: list[int]) -> NodeGroup:
     verdict, container, refusal = key
+    # The text of a 32-bit float lacks the digits that 64 bits would add to it.
+    has_scores = attempt.verdicts[verdict] in SCORED
     return build_node_group(
         ".".join(map(str, key)),
         attempt.verdicts[verdict],
         attempt.requests[container].container if 0 <= container < len(attempt.requests) else "",
         _to_shared_refusal(attempt.refusals[refusal]) if refusal >= 0 else None,
-        # The text of a 32-bit float lacks the digits that 64 bits would add to it.
-        ((attempt.nodes[row], float(str(attempt.score[row]))) for row in rows),
+        ((attempt.nodes[row], float(str(attempt.score[row])) if has_scores else 0.0) for row in rows),
     )
 
 

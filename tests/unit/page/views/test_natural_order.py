@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from page.views.amounts import to_natural_order
+from page.views.amounts import choose_name_key, to_natural_order
 
 
 def test_runs_of_digits_count_as_numbers() -> None:
@@ -26,6 +26,16 @@ def test_the_order_does_not_depend_on_the_order_before(names: list[str]) -> None
 def test_numbered_names_are_in_the_order_of_their_numbers(numbers: list[int]) -> None:
     names = [f"node{number}" for number in numbers]
     assert sorted(names, key=to_natural_order) == [f"node{number}" for number in sorted(numbers)]
+
+
+@given(st.lists(st.text("aA0129-.٣²", max_size=8)), st.lists(st.integers(0, 999), min_size=1))
+def test_names_with_digits_at_the_same_places_are_sorted_by_less_work_into_the_same_order(
+    names: list[str], numbers: list[int]
+) -> None:
+    alike = [f"gpu-{number:03}.rack{number % 7}" for number in numbers]
+    assert choose_name_key(alike) is str
+    for listed in (names, alike):
+        assert sorted(listed, key=choose_name_key(listed)) == sorted(listed, key=to_natural_order)
 
 
 def test_a_name_of_any_length_has_its_place() -> None:
