@@ -11,7 +11,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from dev.bench import cluster, load
 from dev.bench.backends import FOLDER, send
+from dev.bench.backlog import post_all
 from dev.bench.cpu import read_cpu_seconds
+from dev.bench.held_devices import iterate_placement_documents
 from dev.bench.report import Figure, Result
 from dev.bench.services import start_both, start_placements
 from dev.demo.processes import find_free_ports
@@ -21,9 +23,12 @@ from engine.fit.events.event_builder import Circumstances
 from engine.hami.node_events import to_node_registered
 from runtime.settings.names import DEFAULT_CLUSTER
 from schemas.codec.records import EncodedRecord, encode
+from schemas.indices import OCCUPANCY
 from schemas.topics import DECISIONS, NODE_STATES, NODES
 
 SIZES: Final = (10, 5_000)
+_POOLS: Final = ",".join(f"pool-{digit}=gpu-node-*{digit}" for digit in range(10))
+"""Ten pools, by the last digits of the nodes' names, so that each page has nodes of all of them."""
 REQUESTS: Final = 100
 VISITS: Final = 7
 UNSEEN: Final = range(len(SIZES), len(SIZES) + 7)
@@ -55,7 +60,7 @@ def measure_page() -> Result:
         start_both(processes)
         start_placements(processes)
         origin = f"http://127.0.0.1:{ports['api']}"
-        processes.start("api", "api", "serve", "--listen", ports["api"])
+        processes.start("api", "api", "serve", "--listen", ports["api"], SCHEDULERLOG_NODE_POOLS=_POOLS)
         processes.wait_ready("api", f"{origin}/readyz")
         for number, nodes in enumerate(SIZES):
             columns = cluster.build_columns(nodes)
@@ -83,6 +88,10 @@ def measure_page() -> Result:
         ]
         figures.append(_measure_first_answers(origin))
         send(backends.bootstrap_servers, NODES.name, _encode_registrations(columns))
+        _await_nodes(origin)
+        figures += _measure_fleet(origin, pid)
+        post_all(backends.opensearch_url, list(iterate_placement_documents(SIZES[-1])))
+        httpx.post(f"{backends.opensearch_url}/{OCCUPANCY.alias}-*/_refresh", timeout=60).raise_for_status()
         figures += _measure_fleet(origin, pid)
         figures += _measure_browser({nodes: f"{origin}/ui/pods/{pod}" for nodes, pod in zip(SIZES, pods, strict=True)})
     return Result(
@@ -111,22 +120,24 @@ def _encode_registrations(columns: ClusterColumns) -> list[EncodedRecord]:
     ]
 
 
-def _measure_fleet(origin: str, pid: int) -> list[Figure]:
-    """Measure the page of the nodes, which draws each device of those it lists, beside the same nodes as JSON.
-
-    No pod holds a device: bars of those that are held would make the page larger.
-    """
-    nodes = f"{origin}/api/v1/nodes"
+def _await_nodes(origin: str) -> None:
     for _ in range(600):
-        if (total := httpx.get(nodes, params={"limit": 1}, timeout=30).json()["total"]) == SIZES[-1]:
-            break
+        answer = httpx.get(f"{origin}/api/v1/nodes", params={"limit": 1}, timeout=30)
+        if (total := answer.json()["total"]) == SIZES[-1]:
+            return
         time.sleep(0.2)
-    else:
-        raise RuntimeError(f"{nodes} lists {total} of {SIZES[-1]} nodes after two minutes")
-    listed = len(httpx.get(nodes, timeout=30).json()["items"])
+    raise RuntimeError(f"{total} of {SIZES[-1]} nodes are listed after two minutes")
+
+
+def _measure_fleet(origin: str, pid: int) -> list[Figure]:
+    """Measure the page of the nodes, which draws each device of those it lists, next to the same nodes as JSON."""
+    nodes = f"{origin}/api/v1/nodes"
+    items = httpx.get(nodes, timeout=30).json()["items"]
+    note = f"{len(items)} of {SIZES[-1]:,} nodes, {sum(item['pods'] for item in items)} pods on them"
     return [
-        _measure_server(f"{listed} of {SIZES[-1]:,} nodes as JSON", nodes, pid),
-        _measure_server(f"page of {listed} of {SIZES[-1]:,} nodes", f"{origin}/ui/nodes", pid),
+        _measure_server(f"{note}, as JSON", nodes, pid),
+        _measure_server(f"page of {note}", f"{origin}/ui/nodes", pid),
+        _measure_server(f"page of {note}, by pool", f"{origin}/ui/nodes?by=pool", pid),
     ]
 
 

@@ -64,6 +64,8 @@ def measure_pending() -> Result:
             _measure("pods, first page as CSV", f"{pods}&format=csv", engine, pid),
             _measure("obstacles, first page", f"{api}/pending?group_by=obstacle&limit={PAGE}", engine, pid),
             _measure("workloads, first page", f"{api}/pending?limit={PAGE}", engine, pid),
+            _measure("pods of a team, first page", f"{pods}&namespace=team-7", engine, pid),
+            _measure("report: what all teams hold and wait for", f"{api}/reports/failures?since=24h", engine, pid),
         ]
     return Result(
         "pending",
