@@ -90,7 +90,8 @@ class _RecordedNodes:
 
 
 def _join_column(records: Sequence[NodesJudged], name: str, kind: type[np.generic]) -> Any:
-    return np.concatenate([np.empty(0, dtype=kind), *(getattr(record, name) for record in records)])
+    columns = [getattr(record, name) for record in records]
+    return columns[0] if len(columns) == 1 else np.concatenate([np.empty(0, dtype=kind), *columns])
 
 
 def _list_terms(records: Sequence[NodesJudged]) -> list[str]:

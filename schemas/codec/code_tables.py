@@ -1,6 +1,6 @@
 """Dictionary-encoded columns: merges tables so that each entry occurs once, and reduces one to the rows that use it."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -12,8 +12,11 @@ Ints = npt.NDArray[np.int64]
 T = TypeVar("T", bound=Hashable)
 
 
-def merge_tables(tables: Iterable[Sequence[T]], columns: Sequence[Ints]) -> tuple[list[T], Ints]:
+def merge_tables(tables: Sequence[Sequence[T]], columns: Sequence[Ints]) -> tuple[list[T], Ints]:
     """Merge tables into one with distinct entries, and re-code all columns to it, concatenated; -1 remains -1."""
+    # Small clusters have one record of nodes, and its table holds each entry once.
+    if len(tables) == 1 and len(set(tables[0])) == len(tables[0]):
+        return list(tables[0]), columns[0]
     places: dict[T, int] = {}
     moved = []
     for table, column in zip(tables, columns, strict=True):

@@ -49,43 +49,58 @@ class Model(DescribedModel):
             Pydantic looks for these in every field, and for the signature of every default's factory: a third of the
             worker's CPU for an attempt on ten nodes.
             """
-            model = cls.__new__(cls)
-            fields = {}
-            for name, has_default, default, factory in _list_defaults(cls):
-                if name in values:
-                    fields[name] = values[name]
-                elif has_default:
-                    fields[name] = factory() if factory else default
-            object.__setattr__(model, "__dict__", fields)
-            object.__setattr__(
-                model, "__pydantic_fields_set__", values.keys() & fields if _fields_set is None else _fields_set
-            )
-            object.__setattr__(model, "__pydantic_extra__", None)
-            object.__setattr__(model, "__pydantic_private__", None)
-            return model
+            template, factories, required = _describe_fields(cls)
+            fields = template | values
+            for name, factory in factories:
+                if name not in values:
+                    fields[name] = factory()
+            if len(fields) > len(template) or not values.keys() >= required:
+                fields = {name: fields[name] for name in template if name in values or name not in required}
+                values = {name: values[name] for name in fields if name in values}
+            return _build(cls, fields, set(values) if _fields_set is None else _fields_set)
+
+        def model_copy(self, *, update=None, deep=False):
+            """Copy the model as pydantic does, which copies each part of it by a call of its own."""
+            if deep:
+                return super().model_copy(update=update, deep=deep)
+            update = update or {}
+            return _build(type(self), self.__dict__ | update, self.__pydantic_fields_set__ | update.keys())
 
     def to_json_fields(self) -> dict[str, Any]:
         """Return the fields in the form of their JSON; columns may be numpy arrays."""
         return self.__dict__
 
 
-class _Default(NamedTuple):
-    """Default of a field."""
+class _Fields(NamedTuple):
+    """Fields of a model, for building it."""
 
-    name: str
-    is_given: bool
-    value: Any
-    factory: Callable[[], Any] | None
+    template: dict[str, Any]
+    """Each field with its default, in the order of the fields, which is that of their JSON."""
+    factories: list[tuple[str, Callable[[], Any]]]
+    """Fields whose default is made for each model."""
+    required: frozenset[str]
 
 
 @cache
-def _list_defaults(kind: type[Model]) -> tuple[_Default, ...]:
-    """List the default of each field, in the order of the fields, which is that of their JSON."""
-    return tuple(
-        # A field's default value is shared by all models: only what can't change may be one.
-        _Default(name, not field.is_required(), field.default, cast("Callable[[], Any] | None", field.default_factory))
-        for name, field in kind.model_fields.items()
+def _describe_fields(kind: type[Model]) -> _Fields:
+    fields = kind.model_fields.items()
+    # A field's default value is shared by all models: only what can't change may be one.
+    return _Fields(
+        {name: field.default for name, field in fields},
+        [(name, cast("Callable[[], Any]", field.default_factory)) for name, field in fields if field.default_factory],
+        frozenset(name for name, field in fields if field.is_required()),
     )
+
+
+def _build(kind: type[Model], fields: dict[str, Any], fields_set: set[str]) -> Any:
+    """Build a model that has these fields."""
+    model = kind.__new__(kind)
+    set_attribute = object.__setattr__
+    set_attribute(model, "__dict__", fields)
+    set_attribute(model, "__pydantic_fields_set__", fields_set)
+    set_attribute(model, "__pydantic_extra__", None)
+    set_attribute(model, "__pydantic_private__", None)
+    return model
 
 
 class PodRef(Model):

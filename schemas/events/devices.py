@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from .base import NOT_REPORTED, TYPE_PREFIX, AttemptEvent, Request
-from .columns import CodeText, Integers, check_codes, check_lengths, write_code_text
+from .columns import CodeText, Integers, check_codes, check_lengths, find_greatest, find_least, write_code_text
 from .field_types import Count, Flag, Words
 from .node_states import NodeStateChanged
 
@@ -110,20 +110,20 @@ class DevicesJudged(AttemptEvent):
             # The model is frozen for those who use it, and it is not in use yet.
             self.__dict__["rows"] = self.devices
         check_lengths({"revision": self.revision, "devices": self.devices, "rows": self.rows}, len(self.nodes))
-        if self.rows.size and (self.rows.min() < 0 or self.devices.min() < 0):
+        if find_least(self.rows) < 0 or find_least(self.devices) < 0:
             raise ValueError("rows and devices are counts, never negative")
         # Checked before they are added up: a sum of huge counts wraps around.
-        if self.rows.size and self.rows.max() > len(self.verdict):
-            raise ValueError(f"a node has {self.rows.max()} rows where {len(self.verdict)} are there in all")
+        if (highest := find_greatest(self.rows)) > len(self.verdict):
+            raise ValueError(f"a node has {highest} rows where {len(self.verdict)} are there in all")
         check_lengths({"verdict": self.verdict}, int(self.rows.sum()))
         check_codes({"verdict": (self.verdict, len(self.verdicts))})
-        if self.verdict.size and self.verdict.min() < 0:
+        if find_least(self.verdict) < 0:
             raise ValueError("every row has a verdict")
         if sum(self.models.values()) > len(self.verdict):
             raise ValueError(f"models count {sum(self.models.values())} rows where {len(self.verdict)} are there")
         if self.device.size:
             check_lengths({"device": self.device}, len(self.verdict))
-            if self.device.min() < 0:
+            if find_least(self.device) < 0:
                 raise ValueError("device is a position, never negative")
         if len(self.check):
             check_lengths({"check": self.check}, len(self.verdict))
@@ -131,7 +131,7 @@ class DevicesJudged(AttemptEvent):
         for name in _PRINTED:
             if len(column := getattr(self, name)):
                 check_lengths({name: column}, len(self.verdict))
-        if self.revision.size and self.revision.min() < NO_STATE:
+        if find_least(self.revision) < NO_STATE:
             raise ValueError("a revision is a count, or -1 for none")
         return self
 

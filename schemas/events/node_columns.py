@@ -5,7 +5,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .base import Refusal
-from .columns import Codes, CodeText, Floats, check_codes, check_lengths, write_code_text
+from .columns import Codes, CodeText, Floats, check_codes, check_lengths, find_least, write_code_text
 from .field_types import Words
 
 
@@ -39,7 +39,7 @@ def check_node_columns(event: HasNodeColumns, more: dict[str, Any]) -> None:
     check_lengths(columns, len(event.nodes))
     tables = {"verdict": (event.verdict, len(event.verdicts)), "refusal": (event.refusal, len(event.refusals))}
     check_codes(tables)
-    if event.verdict.size and event.verdict.min() < 0:
+    if find_least(event.verdict) < 0:
         raise ValueError("every node has a verdict")
 
 

@@ -39,6 +39,23 @@ def test_a_model_is_constructed_as_pydantic_does_it(kind: type[Model]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_a_model_is_copied_as_pydantic_does_it(kind: type[Model]) -> None:
+    names = list(kind.model_fields)
+    values: dict[str, Any] = {name: [f"any {name}"] for name in names[::2]}
+    model = kind.model_construct(**values)
+    for update in (None, {}, {name: f"another {name}" for name in names[::3]}):
+        ours = model.model_copy(update=update)
+        theirs = BaseModel.model_copy(model, update=update)
+        assert type(ours) is type(theirs) is kind
+        assert list(ours.__dict__.items()) == list(theirs.__dict__.items())
+        assert all(ours.__dict__[name] is value for name, value in theirs.__dict__.items())
+        assert ours.model_fields_set == theirs.model_fields_set
+        # What is added to a copy is not added to the model.
+        assert ours.__dict__ is not model.__dict__
+        assert ours.model_fields_set is not model.model_fields_set
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_no_default_can_be_changed_for_all_models(kind: type[Model]) -> None:
     for name, field in kind.model_fields.items():
         if not field.is_required() and field.default_factory is None:
