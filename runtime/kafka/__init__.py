@@ -12,6 +12,7 @@
 ``security``          addresses, TLS and SASL, as arguments of every client
 ``refusals``          reasons why a broker refuses a connection, and their remedies
 ``faust_connection``  addresses and credentials for a Faust app
+``quiet_fetches``     fewer fetches while nothing arrives
 ``unpacking``         bounds on the size of unpacked records
 ``errors``            errors of the client that other packages catch, and their words
 ====================  =======================================================================================

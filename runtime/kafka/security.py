@@ -12,7 +12,8 @@ from typing import Any, Final
 from aiokafka.abc import AbstractTokenProvider
 from pydantic import SecretStr
 
-# Both modules change every client: it explains failed connections, and bounds unpacked records.
+# These modules change every client: it explains failed connections, bounds unpacked records, and asks less when quiet.
+import runtime.kafka.quiet_fetches
 import runtime.kafka.unpacking  # noqa: F401
 from runtime.kafka.refusals import RefusedError
 from runtime.refused_credentials import note_acceptance, note_refusal

@@ -1,7 +1,7 @@
 """Overridden and read parts of Faust, mode, aiokafka and uvicorn, which are as they were when our code was written.
 
-See pipeline.worker.faust_app, runtime.kafka.consumer, runtime.kafka.refusals, runtime.kafka.unpacking,
-runtime.http.patient_http, runtime.http.tls_listener and api.server.
+See pipeline.worker.faust_app, runtime.kafka.consumer, runtime.kafka.refusals, runtime.kafka.quiet_fetches,
+runtime.kafka.unpacking, runtime.http.patient_http, runtime.http.tls_listener and api.server.
 
 When a pin moves, a failure here names what to read again before the override is kept.
 """
@@ -30,6 +30,7 @@ from api.server import ServerWithCertificate
 from pipeline.worker.faust_app import ConsumerInLoop, NoTables, RunConsumer
 from runtime.http.patient_http import PatientHttp
 from runtime.http.tls_listener import PatientServer
+from runtime.kafka.quiet_fetches import QuietFetcher
 from runtime.kafka.refusals import ExplainedConnection, TokenAuthenticator
 from runtime.kafka.unpacking import BoundedPartitionRecords
 from scheduler.http.server import HttpServer
@@ -53,6 +54,7 @@ OVERRIDDEN = {
     ExplainedConnection: {"__init__": "16e2b58e6f2b", "connect": "b0f9ba7f0cf6", "authenticator_oauth": "8fdc4e867f0d"},
     TokenAuthenticator: {"step": "3a013ab61098"},
     BoundedPartitionRecords: {"__init__": "8ec1c2ae6ea1"},
+    QuietFetcher: {"__init__": "bf21ecb7e0f2", "_proc_fetch_request": "59bf948fff47"},
     NoTables: {"on_start": "365dd25fbc0e"},
     RunConsumer: {
         "on_init": "ddcf40c78693",
@@ -102,8 +104,13 @@ READ = {
     AIOKafkaConsumerThread: ("self._consumer", "wait_for_shutdown"),
     BaseConsumer: ("self._acked", "self._committed_offset", "self._buffered_partitions"),
     PartitionRecords: ("while records.has_next()", "for record in next_batch:", "= next_batch.next_offset"),
-    AIOKafkaConsumer: ("=self._fetch_max_wait_ms", "await self._fetcher.close()", "await self._client.close()"),
-    Fetcher: ("self._closed = True", "self._fetch_task.cancel()"),
+    AIOKafkaConsumer: (
+        "=self._fetch_max_wait_ms",
+        "self._fetcher = Fetcher(",
+        "await self._fetcher.close()",
+        "await self._client.close()",
+    ),
+    Fetcher: ("self._closed = True", "self._fetch_task.cancel()", "self._fetch_max_wait_ms,", "needs_wakeup = True"),
     HttpToolsProtocol: (
         "self.transport",
         "self.scope",
