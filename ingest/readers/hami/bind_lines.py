@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from engine.diagnosis.logged_facts import LoggedFact
+from engine.hami.node_lock import is_contention
 from ingest.lines import klog
 from ingest.readers.hami.attempt import Bind
 from ingest.readers.hami.devices import parse_devices, parse_registration
@@ -56,6 +57,17 @@ class BindLines:
         if pod and now and (bind := self._attempts.memory.binds.get(pod)):
             self._attempts.memory.binds[pod] = replace(bind, ended_at=now)
         return bool(now)
+
+    def end_bind(self, text: bytes, _: Spelling) -> bool:
+        """End the only bind that is open; the line names no pod, so that of several none is meant for certain."""
+        now = self._attempts.read_time(text)
+        binds = self._attempts.memory.binds
+        open_binds = [pod for pod, bind in binds.items() if not bind.ended_at or is_contention(bind.error)]
+        if now and len(open_binds) == 1:
+            (pod,) = open_binds
+            binds[pod] = replace(binds[pod], error="", ended_at=now)
+            self._attempts.finish_bind(pod)
+        return now is not None
 
 
 class StartLines:

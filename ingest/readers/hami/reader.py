@@ -143,6 +143,7 @@ def _map_steps(attempts: OpenHamiAttempts) -> dict[str, Step]:
         "bind started": binds.start_bind,
         "bind failed": binds.fail_bind,
         "bound": binds.bound,
+        "bind ended": binds.end_bind,
         "devices registered": starts.register,
         "devices listed": starts.list_devices,
     }

@@ -341,3 +341,34 @@ def test_a_log_at_level_0_gives_less_and_nothing_else(log: Path, tmp_path: Path)
         assert difference.fact == "verdict", difference
         ours, true = difference.ours, difference.theirs
         assert ours is None or (isinstance(ours, tuple) and isinstance(true, tuple) and ours[0] == true[0]), difference
+
+
+def write_old_bind(name: str, clock: str, node: str = "node1") -> bytes:
+    fields = f'pod="{name}" namespace="llm" podUID="f1" node="{node}"'
+    return f'I0109 {clock}.385637      27 scheduler.go:305] "Bind" {fields}'.encode()
+
+
+def write_old_error(words: str, error: str, fields: str) -> bytes:
+    return f'E0109 06:38:06.100000      27 scheduler.go:327] "{words}" err="{error}" {fields}'.encode()
+
+
+OLD_END = b"I0109 06:38:07.486448      27 scheduler.go:342] After Binding Process"
+
+
+def list_binds(*lines: bytes) -> list[tuple[str, bool]]:
+    return [(event.pod.name, event.bound) for event in read(*lines) if isinstance(event, BindConcluded)]
+
+
+def test_a_bind_of_before_2_4_ends_with_a_line_that_names_no_pod() -> None:
+    bind = write_old_bind("a", "06:38:05")
+    locked = write_old_error("Failed to lock node", "node node1 has been locked within 5 minutes", 'node="node1"')
+    failed = write_old_error(
+        "Failed to bind pod", "the object has been modified", 'pod="a" namespace="llm" node="node1"'
+    )
+    assert list_binds(bind, OLD_END) == [("a", True)]
+    assert list_binds(bind, locked, OLD_END) == [("a", True)]
+    assert list_binds(bind, failed, OLD_END) == [("a", False)]
+
+
+def test_the_end_of_one_of_two_binds_is_not_given_to_either() -> None:
+    assert list_binds(write_old_bind("a", "06:38:05"), write_old_bind("b", "06:38:06", "node2"), OLD_END) == []
