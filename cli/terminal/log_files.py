@@ -281,8 +281,9 @@ def _diagnose_unmade(case: "ClusterCase") -> list[Json]:
 
     keys = list_unmade(case.objects)[:_MAX_UNMADE]
     answers = [diagnose_workload(case, key).model_dump(mode="json") for key in keys]
-    # A manifest next to the events of a pod is what the pod was made of, as far as anybody knows.
-    return [answer for answer in answers if not (has_pasted and _get_main_code(answer["groups"]) == "NotFromCluster")]
+    # A workload next to the events of a pod is what the pod was made of, as far as anybody knows.
+    unknown = ("NotFromCluster", "PodsNotRead") if has_pasted else ()
+    return [answer for answer in answers if _get_main_code(answer["groups"]) not in unknown]
 
 
 def _show_unmade(screen: Screen, unmade: list[Json], source: str, *, is_wide: bool) -> None:

@@ -29,8 +29,14 @@ from schemas.events import ObjectProblem
 
 NOT_MADE: Final = "PodsNotMade"
 """Obstacle of pods of which nothing says why they do not exist."""
+_NOT_READ: Final = "PodsNotRead"
+_MANIFEST: Final = "NotFromCluster"
 GROUP_NOT_PLACED: Final = "GroupNotPlaced"
 """Obstacle of a group of which no pod was read."""
+OF_UNREAD_PODS: Final = (GROUP_NOT_PLACED, _NOT_READ, _MANIFEST)
+"""Obstacles of workloads whose pods were not read: whether they exist is open."""
+_COUNTS: Final = ("replicas", "active", "ready", "currentNumberScheduled")
+"""Numbers of pods that exist, in the status of their controller."""
 MAX_QUOTED: Final = 3
 _ABOVE_NODES: Final = frozenset((gates.QUESTION, queues.QUESTION, gangs.QUESTION))
 
@@ -101,7 +107,7 @@ def diagnose_unmade(
         _diagnose_owner(facts, objects, family)
         or _diagnose_layers(facts)
         or diagnose_cause(facts, find_cause(objects, family, pods, facts.now))
-        or _diagnose_silence(facts, objects, key, family, count)
+        or _diagnose_silence(facts, objects, key, family, count, has_pods=bool(pods))
     )
 
 
@@ -149,7 +155,13 @@ def _diagnose_layers(facts: DiagnosisFacts) -> Diagnosis | None:
 
 
 def _diagnose_silence(
-    facts: DiagnosisFacts, objects: CaseObjects, key: CaseWorkload, family: Sequence[CaseWorkload], count: int
+    facts: DiagnosisFacts,
+    objects: CaseObjects,
+    key: CaseWorkload,
+    family: Sequence[CaseWorkload],
+    count: int,
+    *,
+    has_pods: bool,
 ) -> Diagnosis:
     """Diagnose a suspended workload, or one of which nothing says why its pods do not exist."""
     is_held = is_suspended(objects, family)
@@ -159,17 +171,29 @@ def _diagnose_silence(
     if obstacle := next((quoted for group in groups if (quoted := _quote_scheduler(objects, group, facts.now))), None):
         return _build(facts, obstacle)
     if not is_held and _is_manifest(objects, key):
-        manifest: dict[str, Word] = {"workload": str(key), "kind": key.kind.partition(".")[0].lower()}
-        manifest["namespace"] = key.namespace or "default"
-        return _build(facts, FoundObstacle("NotFromCluster", manifest))
+        return _build(facts, FoundObstacle(_MANIFEST, _describe_request(key)))
     if not is_held and (obstacle := quote_status(objects, key)):
         return _build(facts, obstacle)
+    if not (is_held or has_pods or _shows_no_pods(objects, key)):
+        return _build(facts, FoundObstacle(_NOT_READ, _describe_request(key)))
     code = "WorkloadSuspended" if is_held else NOT_MADE
     evidence = [Evidence("owner", f"{other.namespace}/{other}", facts.now) for other in family[:1]]
     words: dict[str, Word] = {"workload": str(key), "count": count}
     misplaced = find_misplaced_queue(objects, family) if is_held else {}
     clauses = ["misplaced"] if misplaced else []
     return _build(facts, FoundObstacle(code, words | misplaced, evidence=evidence, clauses=clauses))
+
+
+def _describe_request(key: CaseWorkload) -> dict[str, Word]:
+    """Describe what to ask the cluster for."""
+    kind = key.kind.partition(".")[0].lower()
+    return {"workload": str(key), "kind": kind, "namespace": key.namespace or "default"}
+
+
+def _shows_no_pods(objects: CaseObjects, key: CaseWorkload) -> bool:
+    """Tell whether the status of a workload was read, and counts no pod; people copy objects without it."""
+    entry = objects.find(key.kind, key.name, key.namespace) or {}
+    return "status" in entry and not any(get_object(entry, "status").get(name) for name in _COUNTS)
 
 
 def _quote_scheduler(objects: CaseObjects, group: CaseWorkload, now: datetime) -> FoundObstacle | None:

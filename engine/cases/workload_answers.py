@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Final, Literal, NamedTuple, Protocol
 
 from engine.cases.unmade_answers import (
-    GROUP_NOT_PLACED,
     NOT_MADE,
+    OF_UNREAD_PODS,
     count_pods,
     diagnose_cause,
     diagnose_unmade,
@@ -232,7 +232,7 @@ def _write_sentence(
         if not divided.waiting and not divided.placed:
             if wanted is None:
                 return write_phrase("no_pod_known", sentence=sentence)
-            is_unread = group.obstacle is not None and group.obstacle.code == GROUP_NOT_PLACED
+            is_unread = group.obstacle is not None and group.obstacle.code in OF_UNREAD_PODS
             return write_phrase("no_pod_read" if is_unread else "no_pod_exists", wanted=total, sentence=sentence)
         name = "pods_wait" if group.count == waiting else "some_pods_wait"
         return write_phrase(name, waiting=waiting, wanted=total, count=group.count, sentence=sentence)

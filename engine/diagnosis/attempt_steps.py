@@ -10,7 +10,7 @@ from engine.diagnosis.device_numbers import Numbers, collect_numbers, compare_wi
 from engine.diagnosis.facts import DiagnosisFacts, Evidence
 from engine.diagnosis.log_ends import find_unfinished
 from engine.diagnosis.logged_steps import explain_by_log, find_unread_request
-from engine.diagnosis.missing_resources import add_offered, describe_missing_resource
+from engine.diagnosis.missing_resources import add_offered, describe_missing_resource, is_label
 from engine.diagnosis.open_nodes import Closed
 from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
 from engine.diagnosis.refused_nodes import RefusedNodes, count_judged_nodes, group_refused_nodes, is_about_devices
@@ -213,8 +213,8 @@ def _derive_obstacle(
         code = "KaiMemoryShortOrUnknown"
     elif code == _INSUFFICIENT and facts.nodes is None and "/" in get_counted_resource(group.details[0]):
         # A scheduler writes the same of a node that has no such device.
-        code = "ResourceShortOrMissing"
         words["resource"] = get_counted_resource(group.details[0])
+        code = "ResourceIsLabel" if is_label(group.details[0]) else "ResourceShortOrMissing"
     obstacle = _build_obstacle(code, group, collect_numbers(group, facts), words, facts, attempt)
     return add_offered(obstacle, facts) if code == _OF_EXTENDER else obstacle
 

@@ -30,7 +30,7 @@ _LAYERS_OF_CODES: Final[tuple[tuple[str, Layer], ...]] = (
     ("PodInvalid", "queue"), ("ServiceAccountMissing", "queue"), ("PriorityClassMissing", "queue"),
     ("PodDenied", "queue"),
     ("Cron", "queue"), ("StatefulSetOrder", "queue"), ("JobFailed", "queue"),
-    ("WorkloadSuspended", "queue"), ("WorkloadSays", "queue"), ("PodsNotMade", "queue"),
+    ("WorkloadSuspended", "queue"), ("WorkloadSays", "queue"), ("PodsNot", "queue"),
     ("ClaimNotOnNode", "nodes"), ("ClaimOfOnePod", "nodes"),
     ("Gang", "gate"), ("SchedulingGated", "gate"), ("Claim", "gate"), ("DeviceClaim", "gate"), ("DeviceClass", "gate"),
     ("DeviceSelector", "gate"),

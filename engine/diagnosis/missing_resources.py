@@ -14,8 +14,18 @@ from runtime.kubernetes.object_fields import get_object, iterate_objects
 from schemas.answers.diagnosis import InBothLanguages
 
 MAX_NEAREST: Final = 4
+_LABELS: Final = re.compile(
+    r"nvidia\.com/(?:gpu\.(?:memory|count|product|family|machine|compute\.(?:major|minor)|replicas|present|mode|"
+    r"sharing-strategy)|cuda\..+|gfd\.timestamp|mig\.(?:capable|strategy|config(?:\.state)?)|vgpu\.present|mps\.capable)"
+)
+"""Labels of nodes that NVIDIA's GPU feature discovery and MIG manager write (k8s-device-plugin, docs of GFD)."""
 _SHARE: Final = re.compile(r"-(?:memory|core|cores)$")
 """End of the name of a share, before which the name of its device stands (Ascend, Iluvatar, Kunlun)."""
+
+
+def is_label(resource: str) -> bool:
+    """Tell whether the name of a resource is that of a label of nodes with NVIDIA's GPUs."""
+    return _LABELS.fullmatch(resource) is not None
 
 
 def describe_missing_resource(group: RefusedNodes, facts: DiagnosisFacts, total: int) -> FoundObstacle | None:

@@ -1,6 +1,7 @@
 """Cases: what people have in files about a cluster, and answers about the pods in them, without any server.
 
 read_case     reads files, folders and archives of objects and logs into one case
+case_files    lists the files of folders, and unpacks archives of objects
 object_texts  recognises and parses texts of Kubernetes objects: YAML, JSON
 descriptions  reads what kubectl describes for people back into objects
 description_sections  reads the sections of a description: its fields, and its containers

@@ -48,7 +48,8 @@ _UNPLACED: Final = re.compile(r"^\s+(?:Normal|Warning)\s+FailedScheduling\s")
 """Row of an event that schedulers write on pods only."""
 KINDS: Final = {
     "pod": "Pod", "node": "Node", "job": "Job", "replicaset": "ReplicaSet", "statefulset": "StatefulSet",
-    "daemonset": "DaemonSet", "deployment": "Deployment", "podgroup": "PodGroup", "workload": "Workload",
+    "daemonset": "DaemonSet", "deployment": "Deployment", "podgroup": "PodGroup", "pg": "PodGroup",
+    "workload": "Workload",
     "persistentvolumeclaim": "PersistentVolumeClaim", "resourceclaim": "ResourceClaim",
     "raycluster": "RayCluster", "rayjob": "RayJob", "jobset": "JobSet", "leaderworkerset": "LeaderWorkerSet",
     "pytorchjob": "PyTorchJob", "tfjob": "TFJob", "mpijob": "MPIJob", "trainjob": "TrainJob",
@@ -129,13 +130,19 @@ def _join_messages(lines: Sequence[str]) -> list[str]:
 
 def _is_cut_pod(sections: dict[str, Section]) -> bool:
     """Tell whether sections are those of a pod whose description ends before its containers, or lacks most fields."""
-    if any(map(_UNPLACED.match, sections.get("Events", Section()).lines)):
+    if any(_UNPLACED.match(line) or ASSIGNED.search(line) for line in sections.get("Events", Section()).lines):
         return True
     return read_field(sections, "Status").partition(" ")[0] in _PHASES and not _OF_PODS.isdisjoint(sections)
 
 
+def _find_assigned(sections: dict[str, Section]) -> str:
+    """Find the node of a pod whose description lacks the field, in its events."""
+    matches = map(ASSIGNED.search, sections.get("Events", Section()).lines)
+    return next((match["node"] for match in matches if match), "")
+
+
 def _to_pod(name: str, sections: dict[str, Section], written_at: datetime) -> Json:
-    node = read_field(sections, "Node").partition("/")[0]
+    node = read_field(sections, "Node").partition("/")[0] if "Node" in sections else _find_assigned(sections)
     status: dict[str, Any] = {"phase": read_field(sections, "Status").partition(" ")[0]}
     for key in ("Reason", "Message"):
         if text := read_field(sections, key):

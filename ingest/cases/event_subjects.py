@@ -48,6 +48,31 @@ def list_only_pod(objects: Sequence[Any]) -> list[Any]:
     return pods if len(pods) == 1 else []
 
 
+def complete_namespaces(manifests: Sequence[Any], events: Sequence[PastedEvent]) -> None:
+    """Put a manifest without a namespace into the one that the events about a pod of its name have."""
+    for entry in manifests:
+        metadata = entry.get("metadata") if isinstance(entry, dict) and entry.get("kind") == kinds.POD else None
+        if isinstance(metadata, dict) and not metadata.get("namespace"):
+            named = {event.namespace for event in events if event.name == metadata.get("name")}
+            if len(named) == 1 and all(named):
+                (metadata["namespace"],) = named
+
+
+def contradicts(pod: Any, events: Sequence[PastedEvent]) -> bool:
+    """Tell whether events are about another pod: this one has started a container, which they say did not happen."""
+    # An object keeps the events of its wait; a row of a table has no containers.
+    is_row = not (pod.get("spec") or {}).get("containers")
+    return has_started(pod) and any(
+        _REJECTIONS.fullmatch(event.reason) or (is_row and event.reason in _WAITING) for event in events
+    )
+
+
+def has_started(pod: Any) -> bool:
+    """Tell whether the kubelet has reported containers of the pod."""
+    status = pod.get("status") or {}
+    return bool(status.get("containerStatuses") or status.get("initContainerStatuses"))
+
+
 def complete_pod(pod: Any, events: Sequence[PastedEvent]) -> None:
     """Add to a manifest what the events about it say of its state."""
     if status := pod.get("status"):
@@ -168,7 +193,8 @@ def build_subject(kind: str, namespace: str, name: str, events: Sequence[PastedE
     if kind == WORKLOAD:
         words = events[-1].note
         return _build_unadmitted(namespace, name, words) if UNASSIGNED.match(words) else None
-    return _build_maker(kind, namespace, name)
+    # What a controller reports without a warning is no reason to ask about it.
+    return _build_maker(kind, namespace, name) if any(event.is_warning for event in events) else None
 
 
 def _build_maker(kind: str, namespace: str, name: str) -> Json | None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from engine.hami.reason_codes import ReasonCode
 from engine.snapshot import kinds
 from ingest.cases.descriptions import AGE
-from ingest.cases.event_subjects import get_namespace
+from ingest.cases.event_subjects import get_namespace, has_started
 from ingest.cases.unnamed_pods import DEFAULT_NAME
 from runtime.kubernetes.object_fields import get_object, get_text
 
@@ -24,7 +24,10 @@ def join_unnamed(objects: Sequence[Any], logged: Collection[str]) -> list[Any] |
     built = [entry for entry in objects if _is_built(entry)]
     if len(built) != 1 or any(_get_key(entry)[1] == f"{DEFAULT_NAME}-2" for entry in objects if _is_pod(entry)):
         return None
+    is_rejected = get_text(built[0], "status", "phase") == "Failed"
     pods = [entry for entry in objects if _is_pod(entry) and entry is not built[0]]
+    # A pod that its kubelet refused has started no container.
+    pods = [pod for pod in pods if not (is_rejected and has_started(pod))]
     if len(pods) > 1:
         pods = [pod for pod in pods if _waits(pod)]
     names = [_get_key(pod) for pod in pods] or [_divide(name) for name in logged]

@@ -15,8 +15,9 @@ _HEADER: Final = re.compile(r"^\s*(?:NAMESPACE +)?NAME +[A-Z]+(?: [A-Z]+)? +[A-Z
 _COLUMN: Final = re.compile(r"\S+(?: \S+)*")
 _POD_ROW: Final = re.compile(
     r"^\s*(?:(?P<namespace>[a-z0-9][a-z0-9-]*)\s+)?(?:pods?/)?(?P<name>[a-z0-9][a-z0-9.-]*)\s+(?P<ready>\d+/\d+)\s+"
-    r"(?P<status>[A-Z][\w.:/-]*(?: [A-Z][\w.:/-]*)*)\s+(?P<restarts>\d+)(?: \([^)]* ago\))?\s+\S*\d[smhdy]\S*"
-    r"(?:\s+\S+\s+(?P<node>[a-z]\S*))?"
+    r"(?P<status>[A-Z][\w.:/-]*(?: [A-Z][\w.:/-]*)*)\s+(?P<restarts>\d+)(?: \([^)]* ago\))?"
+    # Some copies end before the age.
+    r"(?:\s+\S*\d[smhdy]\S*(?:\s+\S+\s+(?P<node>[a-z]\S*))?|\s*$)"
 )
 _NOT_STARTED: Final = re.compile(
     r"(?:Init:)?(?:CrashLoopBackOff|ImagePullBackOff|ErrImagePull|ErrImageNeverPull|InvalidImageName|RunContainerError|"

@@ -18,7 +18,7 @@ PROMPT: Final = re.compile(
 )
 DESCRIBES: Final = re.compile(
     r"\b(?:describe|get)\s+(?:po|pods?)[ /]+(?:(?:-n|--namespace)[ =]\S+ +)?"
-    r"(?!(?:of|for|in|on|and|to|from|with|shows?|says?|gives?|output|which|that|the|is|it|command|events?)\b(?!-))"
+    r"(?!(?:of|for|in|on|and|to|from|with|shows?|says?|gives?|output|which|that|the|is|it|command|events?|appears?|reports?|prints?|has)\b(?!-))"
     r"(?P<name>[a-z0-9][\w.-]*)"
 )
 """Command that prints one pod."""

@@ -24,7 +24,9 @@ from ingest.cases.event_subjects import (
     attach_job,
     build_group,
     build_subject,
+    complete_namespaces,
     complete_pod,
+    contradicts,
     get_namespace,
     list_only_pod,
 )
@@ -77,7 +79,8 @@ _DESCRIBES_MAKER: Final = re.compile(
 )
 _OF_CLUSTER: Final = ("NodeClaim", "Node")
 """Kinds without a namespace."""
-_UNFINISHED: Final = (":", ",")
+_UNFINISHED: Final = (":", ",", " satisfied resources", "} and", " and requirements")
+"""Ends of lines behind which the words of an event continue; people break Karpenter's, which are long."""
 _KAI_COUNTS: Final = re.compile(r"(?i)no nodes with enough resources were found: ")
 _KAI_COUNT: Final = re.compile(r"\d+ node\(s\) ")
 """Beginning of each line of KAI's counts of nodes."""
@@ -221,7 +224,7 @@ class _PastedReading:
                 subject = kind, event.namespace or namespace, name
                 if UNASSIGNED.match(event.note):
                     subject = WORKLOAD, event.namespace or namespace, UNNAMED_WORKLOAD
-                if self._maker and event.reason in REFUSALS:
+                if self._maker and (event.reason in REFUSALS or (is_of_group and self._maker[0] == kind)):
                     subject = self._maker
                 event = replace(event, kind=subject[0], namespace=subject[1], name=subject[2])
             self._events.append(replace(event, kind=KINDS.get(event.kind, event.kind)))
@@ -240,6 +243,8 @@ class _PastedReading:
         if not unnamed:
             return
         for pod in list_only_pod(objects):
+            if contradicts(pod, unnamed):
+                break
             metadata = pod.get("metadata", {})
             names = {"namespace": get_namespace(pod), "name": metadata.get("name", DEFAULT_NAME)}
             self._events = [replace(event, **names) if event in unnamed else event for event in self._events]
@@ -283,6 +288,7 @@ class _PastedReading:
         self._name_subjects([*others, *self.objects])
         self._name_groups([*others, *self.objects])
         self._events = list(self._scaler.name_pods(self._events))
+        complete_namespaces(others, self._events)
         present = {
             (entry.get("kind"), get_namespace(entry), entry.get("metadata", {}).get("name"))
             for entry in (*self.objects, *others)
@@ -297,7 +303,7 @@ class _PastedReading:
             if group := _GROUP.search(event.note):
                 yield build_group(group["namespace"], group["name"], group["note"])
             subjects.setdefault((event.kind, event.namespace or "default", event.name), []).append(event)
-        for pod in self.objects:
+        for pod in (*self.objects, *others):
             subject = kinds.POD, get_namespace(pod), pod["metadata"].get("name", "")
             if pod.get("kind") == kinds.POD and (reported := subjects.get(subject)):
                 complete_pod(pod, reported)

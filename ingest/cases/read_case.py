@@ -12,6 +12,7 @@ import orjson
 
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import EVENT_KINDS, CaseObjects, collect_objects
+from ingest.cases.case_files import list_files, unpack_objects
 from ingest.cases.descriptions import has_descriptions, parse_descriptions
 from ingest.cases.event_subjects import attach_claims, build_makers, build_unadmitted, build_waiting_pods
 from ingest.cases.foreign_texts import find_cause
@@ -35,7 +36,7 @@ from ingest.errors import MistakeError, UnknownLogError
 from ingest.readers.registry import NO_FACTS, LogFacts
 from ingest.reading.protocol import Counts
 from ingest.sources.follow import STANDARD_INPUT
-from ingest.sources.pieces import TAR_MAGIC, UnreadableFileError, is_packed
+from ingest.sources.pieces import UnreadableFileError, is_packed
 from runtime.kubernetes.object_fields import get_text
 from schemas.json_types import Json
 
@@ -46,12 +47,10 @@ UNDATED: Final = datetime.fromtimestamp(0, UTC)
 """Time of a case in which nothing has a time; answers and events begin with 1970."""
 SAVED_CASE: Final = "SavedCase.schedulerlog.io"
 """Kind of the object that says when a saved cluster was read (``creationTimestamp``) and what was not (``unread``)."""
-MAX_FILES: Final = 20_000
 MAX_NAMED_FILES: Final = 2
 """Limit of the files about something else that are named one by one."""
 MAX_OBJECT_BYTES: Final = 1024**3
 """Largest text of objects that is parsed."""
-MAX_UNPACKED_BYTES: Final = 4 * 1024**3
 _READ_IN_ORDER: "Final[tuple[tuple[str, ObjectKind], ...]]" = (
     (kinds.POD, "pod"),
     *((kind, "event") for kind in EVENT_KINDS),
@@ -100,7 +99,11 @@ def read_case_text(content: str) -> ClusterCase:
     case, data, now = ClusterCase(), content.encode("utf-8", "replace"), datetime.now(UTC)
     is_log = False
     if has_objects(data[:HEAD_BYTES]):
-        objects: list[Any] = parse_objects("the text", data)
+        try:
+            objects: list[Any] = parse_objects("the text", data)
+        except MistakeError:
+            if not (objects := list(parse_pasted(content, now))):
+                raise
     elif has_descriptions(data[:HEAD_BYTES]):
         objects = _parse_described(content, now)
     else:
@@ -151,7 +154,7 @@ class _CaseReading:
 
     def read(self, path: Path) -> None:
         """Read the objects of a path, and note its logs: they are read when all nodes are known."""
-        for file in _list_files(path):
+        for file in list_files(path):
             try:
                 self._read_file(file)
             except OSError as error:
@@ -177,7 +180,7 @@ class _CaseReading:
             is_short = file.stat().st_size <= MAX_PASTED_BYTES and not is_packed(head)
             if is_short and self._parse_pasted(head + content.read(), written_at, str(file)):
                 return
-        if is_packed(head) and (members := _unpack_objects(file, head, self._folder)):
+        if is_packed(head) and (members := unpack_objects(file, head, self._folder)):
             for member in members:
                 self.read(member)
         else:
@@ -187,7 +190,13 @@ class _CaseReading:
         """Parse a text of objects or descriptions; False if it is none."""
         self._written_at = max(self._written_at, written_at)
         if has_objects(head):
-            self._objects += parse_objects(name, head + read_more(MAX_OBJECT_BYTES))
+            data = head + read_more(MAX_OBJECT_BYTES)
+            try:
+                self._objects += parse_objects(name, data)
+            except MistakeError:
+                # Prose or events behind a manifest.
+                if len(data) > MAX_PASTED_BYTES or not self._parse_pasted(data, written_at, name):
+                    raise
         elif has_descriptions(head):
             text = (head + read_more(MAX_OBJECT_BYTES)).decode("utf-8", "replace")
             described = _parse_described(text, written_at)
@@ -287,40 +296,6 @@ def _parse_described(text: str, written_at: datetime) -> list[Any]:
     if len(events) < len(described):
         return described
     return [*described, *build_waiting_pods(events), *build_makers(events), *build_unadmitted(events)]
-
-
-def _list_files(path: Path) -> Iterator[Path]:
-    """List a file, or all files below a folder. Raises ``MistakeError`` for a folder of too many."""
-    if not path.is_dir():
-        yield path
-        return
-    files = sorted(file for file in path.rglob("*") if file.is_file() and not _is_hidden(file.relative_to(path)))
-    if not files:
-        raise MistakeError(f"{path} is a folder without files")
-    if len(files) > MAX_FILES:
-        raise MistakeError(f"{path} has {len(files):,} files, at most {MAX_FILES:,} are read: name the folders in it")
-    yield from files
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
-
-
-def _unpack_objects(file: Path, head: bytes, folder: Path) -> list[Path]:
-    """Unpack an archive that holds objects into a folder of its own; an archive of logs is read as a log."""
-    import tarfile
-
-    if head[TAR_MAGIC] != b"ustar" and not tarfile.is_tarfile(file):
-        return []
-    with tarfile.open(file) as archive:
-        members = [member for member in archive.getmembers() if member.isfile()]
-        if not any(member.name.endswith((".yaml", ".yml", ".json")) for member in members):
-            return []
-        if sum(member.size for member in members) > MAX_UNPACKED_BYTES or len(members) > MAX_FILES:
-            raise MistakeError(f"{file} is larger than is unpacked here: unpack it and name the folders to read")
-        target = folder / f"archive-{len(list(folder.iterdir()))}"
-        archive.extractall(target, members, filter="data")
-    return [target]
 
 
 def _read_events(objects: CaseObjects, pods: LogPods, is_read: Callable[[Any], bool] = lambda _: True) -> None:

@@ -85,6 +85,8 @@ _OF_GROUP: Final = re.compile(r"(?:PodGroup )?(?P<namespace>[a-z0-9][\w-]*):(?P<
 """Words before those about a group in the event of its Volcano job."""
 _OF_TASK: Final = re.compile(r", task: <(?P<namespace>[^\s/<>]+)/(?P<name>[^\s<>]+)>, node:[^,]*?\.?$")
 """Words behind those of KAI about a pod, in its log and in events of its first versions."""
+_OF_CLAIM: Final = re.compile(r"\bResourceClaim \S+ referenced by pod (?P<name>[a-z0-9][\w.-]*): ")
+"""Words of a kubelet about the claim of a pod."""
 _FILTERING_FAILED: Final = str(ReasonCode.FILTERING_FAILED)
 _HAMI: Final = "hami-scheduler"
 _SENTENCES: Final = tuple(
@@ -101,6 +103,7 @@ _SENTENCES: Final = tuple(
         (r"\d+/\d+ tasks in gang unschedulable: .*", "Unschedulable", "volcano"),
         (r"couldn't assign flavors to pod set .*", "Pending", "kueue-admission"),
         (r"running \"\w+\" filter plugin: .*", "FailedScheduling", ""),
+        (r"waiting for dynamic resource controller to create the resourceclaim \".*", "FailedScheduling", ""),
         (r"running (?:Reserve|Permit|PreBind|Bind) plugin \"[^\"]+\": .*", "FailedScheduling", ""),
         (rf"{_OF_POD.pattern}.*", "Unschedulable", "kai-scheduler"),
         (r"(?i:no nodes with enough resources were found): .*", "Unschedulable", "kai-scheduler"),
@@ -171,6 +174,8 @@ def name_by_words(event: PastedEvent) -> PastedEvent:
     if not event.name and (task := _OF_TASK.search(event.note)):
         note = event.note[: task.start()]
         return replace(event, kind="Pod", note=note, namespace=task["namespace"], name=task["name"])
+    if not event.name and (user := _OF_CLAIM.search(event.note)):
+        return replace(event, kind="Pod", name=user["name"])
     return event
 
 

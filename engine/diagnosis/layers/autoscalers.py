@@ -65,6 +65,9 @@ _POOL_REASONS: Final = (
     (re.compile(r"incompatible requirements, (?:key|label) \"?(?P<details>[^\s\",]+)\"?(?P<typo>[^;]*)"), "pool_label"),
 )
 """Reasons for which Karpenter makes no node of a NodePool, or of a provisioner before v0.32; the nearest first."""
+_OVERHEAD: Final = re.compile(r"daemonset overhead=\{(?P<amounts>[^}]*)\}")
+_OVERHEAD_DEVICE: Final = re.compile(r"\"(?P<resource>[^\"/]+/[^\"]+)\":\"(?P<amount>\d+)\"")
+"""Devices that Karpenter counts for the DaemonSets of a new node, besides what the pod asks for."""
 _MANY_CLAIMS: Final = 3
 """Nodes begun for one pod that mean more than a change of plan."""
 _RANKS: Final = {name: rank for rank, (_, name) in enumerate(_POOL_REASONS)}
@@ -199,8 +202,15 @@ def _describe_pools(text: str) -> InBothLanguages | None:
         details = match.groupdict().get("details") or ""
         phrase = write_phrase(name, pool=pool, details=f" {details}" if details else "")
         pools.setdefault(pool, []).append((_RANKS[name], phrase))
+        pools[pool] += ((_RANKS[name], taken) for taken in _describe_overhead(part))
     nearest = sorted(pools.values(), key=lambda reasons: (len(reasons), max(rank for rank, _ in reasons)))
     return _join([_combine_reasons([phrase for _, phrase in reasons]) for reasons in nearest]) if nearest else None
+
+
+def _describe_overhead(part: str) -> Iterator[InBothLanguages]:
+    overhead = _OVERHEAD.search(part)
+    for match in _OVERHEAD_DEVICE.finditer(overhead["amounts"] if overhead else ""):
+        yield write_phrase("pool_overhead", resource=match["resource"], amount=int(match["amount"][:9]))
 
 
 def _combine_reasons(phrases: Sequence[InBothLanguages]) -> InBothLanguages:

@@ -33,6 +33,10 @@ _ELSEWHERE: Final = re.compile(r"(?P<refused>\d+) resourceclaim not available on
 _BROKEN: Final = re.compile(
     r"claim (?P<claim>\S+): (?P<words>(?:selector|request|device)\b.*(?:CEL|expression|no such key).*)"
 )
+_AWAITED: Final = re.compile(
+    r"waiting for dynamic resource controller to create the resourceclaim \"(?P<claim>[^\"]+)\""
+)
+"""Words of kube-scheduler 1.26 and 1.27."""
 _CLAIM_DOES_NOT_EXIST: Final = re.compile(r"resourceclaim(?:\.resource\.k8s\.io)? \"(?P<claim>[^\"]+)\" not found")
 
 
@@ -152,6 +156,8 @@ def _list_worded(facts: DiagnosisFacts, refusal: Statement | None) -> Iterator[F
         yield FoundObstacle(
             "DeviceSelectorFails", {"claim": match["claim"], "words": quote(match["words"])}, evidence=evidence
         )
+    elif match := _AWAITED.search(words):
+        yield FoundObstacle("ClaimAwaited", {"claim": match["claim"], "namespace": facts.namespace}, evidence=evidence)
     elif _IN_USE.search(words):
         yield _describe_reserved(facts, evidence)
     elif match := _ELSEWHERE.search(words):

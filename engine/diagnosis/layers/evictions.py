@@ -85,8 +85,14 @@ def _describe_preemption(
 
 
 def describe_next_pod(pod: PodOnCluster) -> InBothLanguages:
-    """Describe how another pod takes the place of one that nobody tries again."""
-    return write_phrase("again_by_owner", owner=pod.owners[0]) if pod.owners else write_phrase("again_by_hand")
+    """Describe how another pod takes the place of one that nobody tries again.
+
+    A pod of which only events or a row of a table were read has no containers, and nobody knows its owner.
+    """
+    if pod.owners:
+        return write_phrase("again_by_owner", owner=pod.owners[0])
+    is_read = pod.spec is None or bool(pod.spec.get("containers"))
+    return write_phrase("again_by_hand" if is_read else "again_by_either")
 
 
 def find_winner_uid(pod: PodOnCluster) -> str:

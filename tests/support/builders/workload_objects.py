@@ -30,7 +30,7 @@ def an_owner(kind: str, name: str, version: str = "batch/v1") -> Json:
 
 def a_workload(version: str, kind: str, name: str, spec: Json, *owners: Json, **more: Any) -> Json:
     metadata = {"name": name, "namespace": "ml", "creationTimestamp": to_stamp(0), "ownerReferences": list(owners)}
-    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec, **more}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec, "status": {}, **more}
 
 
 def a_job(name: str = "train", *, cpu: str = "2", parallelism: int = 1, **spec: Any) -> Json:

@@ -3,6 +3,7 @@
 import pytest
 
 from engine.cases.unmade_causes import list_unmade
+from engine.cases.workloads import CaseWorkload
 from ingest.cases.answers import explain_pod, list_log_notes, select_pods
 from ingest.cases.read_case import read_case_text
 from ingest.cases.workload_answers import diagnose_workload
@@ -205,7 +206,13 @@ spec:
         return group.obstacle.code if group.obstacle else ""
 
     assert find_code(manifest) == "NotFromCluster"
-    assert find_code(manifest.replace("{name: web}", "{name: web, uid: a1}", 1)) == "PodsNotMade"
+    stored = manifest.replace("{name: web}", "{name: web, uid: a1}", 1)
+    assert find_code(stored + "status: {}\n") == "PodsNotMade"
+    assert find_code(stored) == "PodsNotRead"
+    case = read_case_text(stored + "status: {replicas: 1}\n")
+    (group,) = diagnose_workload(case, CaseWorkload("Deployment.apps", "default", "web")).groups
+    assert group.obstacle
+    assert group.obstacle.code == "PodsNotRead"
 
 
 def test_the_node_of_a_failed_bind_keeps_its_domain() -> None:
