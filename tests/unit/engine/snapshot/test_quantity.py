@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.snapshot.quantity import QuantityError, is_tracked, read_nano, round_amounts, round_nano
+from engine.snapshot.quantity import (
+    QuantityError,
+    format_amount,
+    is_bounded,
+    is_tracked,
+    read_nano,
+    round_amounts,
+    round_nano,
+)
 
 SCALES = {
     "n": Fraction(1, 10**9),
@@ -80,3 +88,38 @@ def test_kube_scheduler_tracks(resource: str) -> None:
 def test_kube_scheduler_does_not_track(resource: str) -> None:
     assert not is_tracked(resource)
     assert round_amounts({resource: 10**9, "cpu": 10**9}) == {"cpu": 1000}
+
+
+@pytest.mark.parametrize(
+    ("resource", "amount", "text"),
+    [
+        ("cpu", 2000, "2"), ("cpu", 1500, "1.5"), ("cpu", 100, "0.1"), ("cpu", 250, "250m"), ("cpu", 0, "0"),
+        ("memory", 2**40, "1Ti"), ("memory", 2**40 - 2**30, "1023Gi"), ("memory", 3 * 2**29, "1.5Gi"),
+        ("memory", 2**30, "1Gi"), ("memory", 2**20, "1Mi"), ("memory", 2**10, "1Ki"), ("memory", 2**10 - 1, "1023"),
+        ("memory", -(2**30), "-1Gi"), ("ephemeral-storage", 5 * 2**20, "5Mi"), ("hugepages-2Mi", 2**21, "2Mi"),
+        ("nvidia.com/gpu", 8, "8"), ("nvidia.com/gpumem", 24_576, "24,576"),
+    ],
+)  # fmt: skip
+def test_amounts_are_written_in_the_largest_unit(resource: str, amount: int, text: str) -> None:
+    assert format_amount(resource, amount) == text
+
+
+@pytest.mark.parametrize(("value", "is_quantity"), [("1Gi", True), (3, True), ("x", False), ("8Ei", False)])
+def test_quantities_of_64_bits_are_bounded(value: object, is_quantity: bool) -> None:
+    assert is_bounded(value) is is_quantity
+
+
+@pytest.mark.parametrize(
+    ("text", "nano"),
+    [
+        ("1.", 10**9), (".5M", 5 * 10**14), ("1G", 10**18), ("1T", 10**21), ("0.25P", 10**24 // 4), ("1E", 10**27),
+        ("1Ki", 1024 * 10**9), ("0.5Mi", 2**19 * 10**9), ("1Ti", 2**40 * 10**9), ("1Pi", 2**50 * 10**9),
+        ("1Ei", 2**60 * 10**9), ("0e40", 0), ("0e41", 0), ("1e-40", 1),
+    ],
+)  # fmt: skip
+def test_suffixes_are_powers_of_1000_or_1024(text: str, nano: int) -> None:
+    assert read_nano(text) == nano
+
+
+def test_a_resource_that_a_quota_names_with_requests_is_tracked_below_kubernetes_io() -> None:
+    assert is_tracked("requests.kubernetes.io/x")

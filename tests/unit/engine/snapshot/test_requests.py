@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine.snapshot.requests import request_on_node, request_to_place
+from engine.snapshot.requests import request_on_node, request_to_place, sum_limits, sum_requests
 
 
 def a_container(name: str, cpu: str, **fields: Any) -> dict[str, Any]:
@@ -82,3 +82,51 @@ def test_a_resize_at_the_level_of_the_pod_counts_like_one_of_a_container() -> No
     assert get_cpu(spec, status) == 6000
     infeasible = [{"type": "PodResizePending", "reason": "Infeasible"}]
     assert get_cpu(spec, {"resources": {"requests": {"cpu": "1"}}, "conditions": infeasible}) == 2000
+
+
+def test_requests_are_summed_with_or_without_the_overhead() -> None:
+    pod = {"spec": {"containers": [a_container("a", "1")], "overhead": {"cpu": "250m", "memory": "1"}}}
+    assert sum_requests(pod) == {"cpu": 1_250_000_000, "memory": 10**9}
+    assert sum_requests(pod, has_overhead=False) == {"cpu": 10**9}
+
+
+def test_limits_are_summed_as_requests_and_the_overhead_raises_those_that_are_set() -> None:
+    def limit(name: str, cpu: str, **fields: Any) -> dict[str, Any]:
+        return {"name": name, "resources": {"requests": {"cpu": "9"}, "limits": {"cpu": cpu}}, **fields}
+
+    spec: dict[str, Any] = {
+        "initContainers": [limit("s", "1", restartPolicy="Always"), limit("i", "3")],
+        "containers": [limit("a", "2"), a_container("b", "7")],
+        "overhead": {"cpu": "500m", "memory": "1Gi"},
+    }
+    assert sum_limits({"spec": spec}) == {"cpu": 4_500_000_000}
+    assert sum_limits({"spec": spec}, has_overhead=False) == {"cpu": 4_000_000_000}
+    at_pod = {**spec, "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "6"}}}
+    assert sum_limits({"spec": at_pod}, has_overhead=False) == {"cpu": 6_000_000_000}
+
+
+def test_huge_pages_count_at_the_level_of_the_pod() -> None:
+    spec = {"containers": [], "resources": {"requests": {"hugepages-2Mi": "4Mi", "ephemeral-storage": "1Gi"}}}
+    assert request_to_place({"spec": spec}) == {"hugepages-2Mi": 2**22}
+
+
+def test_an_init_container_is_not_resized_and_a_sidecar_is() -> None:
+    status = {
+        "initContainerStatuses": [
+            {"name": name, "allocatedResources": {"cpu": "5"}, "resources": {"requests": {"cpu": "5"}}} for name in "is"
+        ]
+    }
+    assert get_cpu({"containers": [], "initContainers": [a_container("i", "1")]}, status) == 1000
+    sidecar = a_container("s", "1", restartPolicy="Always")
+    assert get_cpu({"containers": [], "initContainers": [sidecar]}, status) == 5000
+
+
+def test_only_a_pending_resize_is_infeasible() -> None:
+    conditions = [{"type": "PodResizeInProgress", "reason": "Infeasible"}]
+    status = a_status("1", "2", conditions=conditions)
+    assert get_cpu({"containers": [a_container("a", "8")]}, status) == 8000
+
+
+def test_a_request_of_nothing_is_listed() -> None:
+    assert request_to_place({"spec": {"containers": [a_container("a", "0")]}}) == {"cpu": 0}
+    assert request_to_place({}) == {}
