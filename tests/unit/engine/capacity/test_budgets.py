@@ -51,6 +51,31 @@ def test_a_budget_that_was_changed_and_not_counted_refuses(status: dict[str, int
     assert "has not counted its pods yet" in refuse(budget, a_replica("a", "n1", SMALL))
 
 
+def test_a_number_that_a_budget_has_not_written_is_zero() -> None:
+    budget = a_budget("web", "web", 4) | {"status": {"observedGeneration": 2}}
+    assert refuse(budget, a_replica("a", "n1", SMALL)) == (
+        "Disruption budget default/web allows no eviction now: it needs 0 healthy pods, and 0 are."
+    )
+
+
+@pytest.mark.parametrize(("phase", "is_deleted"), [("Pending", False), ("Running", True)])
+def test_a_pod_that_does_not_run_or_is_deleted_uses_up_no_disruption(phase: str, is_deleted: bool) -> None:
+    leaving, pod = a_replica("a", "n1", SMALL), a_replica("b", "n1", SMALL)
+    leaving["status"]["phase"] = phase
+    if is_deleted:
+        leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    budgets = Budgets(build_described(a_gpu_node("n1"), leaving, pod, a_budget("web", "web", 1)))
+    assert budgets.refuse(leaving) is None
+    budgets.evict(leaving, is_replaced=False)
+    assert budgets.refuse(pod) is None
+    copied = budgets.copy()
+    copied.evict(pod, is_replaced=True)
+    assert copied.refuse(pod) is None
+    copied.evict(pod, is_replaced=False)
+    assert copied.refuse(pod) is not None
+    assert budgets.refuse(pod) is None
+
+
 @pytest.mark.parametrize(
     ("policy", "healthy", "is_refused"), [(None, 3, False), (None, 2, True), ("AlwaysAllow", 2, False)]
 )

@@ -1,5 +1,7 @@
 """The plan of a drain: every pod of the node is placed by the judge on the rest of the cluster, or waits."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 
@@ -39,6 +41,35 @@ def test_a_drain_leaves_pods_of_daemon_sets_and_static_pods() -> None:
     plan = plan_drain(build_described(a_node("n1"), a_node("n2"), daemon, static, web), "n1", SETTING)
     assert [(pod.name, pod.workload, pod.node) for pod in plan.pods] == [("web", "ReplicaSet/web-1", "n2")]
     assert plan.remaining == 2
+
+
+@pytest.mark.parametrize(
+    ("volume", "is_owned", "flags"),
+    [
+        (None, True, ""),
+        (None, False, " --force"),
+        ({"name": "v", "emptyDir": {}}, True, " --delete-emptydir-data"),
+        ({"name": "v", "emptyDir": {}}, False, " --delete-emptydir-data --force"),
+        ({"name": "v", "configMap": {"name": "c"}}, True, ""),
+    ],
+)
+def test_the_command_has_the_flags_without_which_kubectl_refuses(
+    volume: dict[str, Any] | None, is_owned: bool, flags: str
+) -> None:
+    pod = a_pod("p", node="n1", cpu="1")
+    pod["spec"]["volumes"] = [volume] if volume else []
+    if is_owned:
+        pod["metadata"]["ownerReferences"] = [{"kind": "ReplicaSet", "name": "web-1", "controller": True}]
+    plan = plan_drain(build_described(a_node("n1"), a_node("n2"), pod), "n1", SETTING)
+    assert plan.commands == ["kubectl cordon n1", f"kubectl drain n1 --ignore-daemonsets{flags}"]
+
+
+def test_a_node_without_pods_is_drained_at_once() -> None:
+    plan = plan_drain(build_described(a_node("n1"), a_node("n2")), "n1", SETTING)
+    assert (plan.moves, plan.waits, plan.blocked, plan.remaining, plan.pods) == (0, 0, 0, 0, [])
+    moved = plan_drain(build_described(a_node("n1"), a_node("n2"), a_pod("p", node="n1", cpu="1")), "n1", SETTING)
+    assert (moved.moves, moved.waits, moved.pods[0].node) == (1, 0, "n2")
+    assert moved.sentence.en != plan.sentence.en
 
 
 def test_a_node_that_does_not_exist_has_no_plan() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from engine.forecasts.outlook import PodsBefore, build_outlook, count_right
+from schemas.codec.records import format_rfc3339
 from schemas.events import PodRef
 from schemas.forecasts import ForecastRecord, StartForecast
 from schemas.placements import PodPlacement
@@ -96,6 +97,17 @@ def test_a_missing_interval_is_explained(missing: str) -> None:
     assert outlook.sentence.en.startswith("No forecast of its start: ")
     assert ("llm/train-x" in outlook.sentence.en) is (missing == "holds")
     assert outlook.after == []
+
+
+def test_the_answer_has_the_time_and_the_basis_of_its_forecast() -> None:
+    outlook = build_outlook(FIRST, a_forecast(after=[f"llm/p{number}" for number in range(7)]), PROVED, STARTED)
+    assert outlook
+    assert (outlook.given_at, outlook.basis) == (format_rfc3339(STARTED), "workload")
+    assert outlook.after == [f"llm/p{number}" for number in range(5)]
+    assert "llm/p4 and 2 more" in outlook.sentence.en
+    behind = build_outlook(PodsBefore(1, ["llm/b"], is_current=True), None, PROVED, STARTED)
+    assert behind
+    assert (behind.given_at, behind.basis, behind.after) == (None, "", [])
 
 
 def test_without_a_forecast_and_without_pods_before_there_is_no_answer() -> None:
