@@ -84,6 +84,13 @@ def test_neuron_takes_devices_or_cores_that_fill_devices(limits: dict[str, str],
 
 
 @pytest.mark.parametrize(
+    ("limits", "is_requested"), [({NEURONS: "1"}, True), ({NEURON_CORES: "2"}, True), ({"cpu": "1"}, False)]
+)
+def test_neuron_is_requested_by_devices_or_cores(limits: dict[str, str], is_requested: bool) -> None:
+    assert complete(NEURON, limits)[0] is is_requested
+
+
+@pytest.mark.parametrize(
     ("cores", "refusal"),
     [
         ("1", ""), ("100", ""), ("0", "{} must be an integer percentage between 1 and 100"),

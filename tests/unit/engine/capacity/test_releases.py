@@ -61,6 +61,11 @@ def test_pods_that_have_ended_or_wait_hold_nothing() -> None:
     assert find(Shape(3, 20_000), NODES[0], ended, waiting) is None
 
 
+def test_a_pod_on_a_node_that_was_not_read_is_passed_over() -> None:
+    elsewhere = a_holder("elsewhere", "n9", {0: (20_000, 0)})
+    assert find(Shape(1, 20_000), NODES[1], SMALL, elsewhere) == Release("default", "small", "n2", 1)
+
+
 def test_a_pod_without_devices_gives_back_cpu() -> None:
     cluster = build_described(a_node("n1"), a_pod("a", node="n1", cpu="5"), a_pod("b", node="n1", cpu="2"))
     pod = a_pod("p", cpu="4")

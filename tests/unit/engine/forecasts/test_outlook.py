@@ -96,6 +96,7 @@ def test_a_missing_interval_is_explained(missing: str) -> None:
     assert outlook
     assert outlook.sentence.en.startswith("No forecast of its start: ")
     assert ("llm/train-x" in outlook.sentence.en) is (missing == "holds")
+    assert "llm/train-x and" not in outlook.sentence.en
     assert outlook.after == []
 
 
