@@ -20,7 +20,7 @@ from engine.hami.reason_codes import ReasonCode
 from schemas.events import AttemptSummarized, BindOutcome
 
 _FORBIDDEN: Final = " is forbidden: "
-"""Text in every refusal of an API server for lack of a right (apimachinery's ``errors.NewForbidden``)."""
+"""Text in every refusal of an API server for lack of a right, and by its policies (apimachinery's ``NewForbidden``)."""
 _DENIED: Final = re.compile(
     r"admission webhook \"[^\"]+\" denied the request|ValidatingAdmissionPolicy '[^']+'.* denied"
 )
@@ -66,13 +66,15 @@ def answer_bind_questions(facts: DiagnosisFacts, attempt: AttemptSummarized) -> 
         return
     is_locked = bind.reason == CONTENTION
     yield _check_lock(facts, attempt, bind, is_locked=is_locked)
-    is_forbidden = _FORBIDDEN in bind.error
+    # A policy's refusal begins as that of a right which is missing.
+    is_denied = _DENIED.search(bind.error) is not None
+    is_forbidden = _FORBIDDEN in bind.error and not is_denied
     words = {"node": bind.node, "words": quote(bind.error)}
     evidence = list(to_bind_evidence(attempt))
     refused = [FoundObstacle("SchedulerForbidden", words, nodes=[bind.node], evidence=evidence)] if is_forbidden else []
     # A lock ends the bind before the scheduler makes a call that needs rights.
     yield TreeStep("SchedulerMayBind", to_answer(None if is_locked else not is_forbidden), evidence, (), refused)
-    code = "BindDenied" if _DENIED.search(bind.error) else ReasonCode.BINDING_FAILED
+    code = "BindDenied" if is_denied else ReasonCode.BINDING_FAILED
     failed = [FoundObstacle(code, words, nodes=[bind.node], evidence=evidence)]
     failed = [] if is_locked or is_forbidden else failed
     yield TreeStep("Bound", "no", evidence, (), failed)

@@ -59,8 +59,8 @@ _START_FAILURES: Final = {
 """Obstacle of a pod that its node can't start, by a part of the kubelet's reason and words."""
 _VOLUME_WORDS: Final = (
     re.compile(r'for volume "(?P<volume>[^"]+)"[^"]*: (?P<kind>secret|configmap) "(?P<object>[^"]+)" not found'),
-    re.compile(r'for volume "(?P<volume>[^"]+)" Volume is already used by pod\(s\) (?P<holder>[^\s]+(?:, \S+)*)'),
-    re.compile(r'for volume "(?P<volume>[^"]+)" Volume is already exclusively attached'),
+    re.compile(r'for volume "(?P<volume>[^"]+)" Volume is already used by pod\(s\) (?P<holder>[^\s,]+(?:, [^\s,]+)*)'),
+    re.compile(r'for volume "(?P<volume>[^"]+)" Volume is already (?:exclusively attached|used by \d+ pod)'),
 )
 """Words of the kubelet and the controller of attachments, which name the volume and what is in its way."""
 _OF_VOLUMES: Final = {
@@ -165,10 +165,12 @@ def _list_exceeded(message: str) -> list[InBothLanguages]:
     requested, used, hard = (
         dict(part.partition("=")[::2] for part in match[name].split(",")) for name in ("requested", "used", "hard")
     )
-    return [
-        write_phrase("exceeded", resource=name, asked=amount, used=used.get(name, "?"), hard=hard.get(name, "?"))
-        for name, amount in list(requested.items())[:MAX_EXCEEDED]
+    exceeded = [
+        write_phrase("exceeded", resource=name, asked=amount, used=used[name], hard=hard[name])
+        for name, amount in requested.items()
+        if name in used and name in hard
     ]
+    return exceeded[:MAX_EXCEEDED]
 
 
 def _check_waiting(facts: DiagnosisFacts) -> TreeStep:
