@@ -34,7 +34,7 @@ def a_state(node: str, hours: float, revision: int = 1) -> NodeStateChanged:
 
 def an_attempt_at(name: str, hours: float, chosen: str | None = None, **fields: Any) -> AttemptSummarized:
     attempt = an_attempt(
-        f"llm/{name}", started_at=add_hours(hours), nodes=["r-node1"], chosen=chosen, bound=chosen and True
+        f"llm/{name}", started_at=add_hours(hours), nodes=["r-node1"], chosen=chosen, bound=True if chosen else None
     )
     return attempt.model_copy(update={"cluster": CLUSTER, **fields})
 
