@@ -35,7 +35,8 @@ def a_bind(error: str = "", **fields: Any) -> BindOutcome:
 
 
 def answer(attempt: dict[str, Any], **more: Any) -> dict[str, TreeStep]:
-    summary = a_summary(**{"chosen": "node1", "fit_nodes": 1, "ended_at": STARTED} | attempt)
+    fields: dict[str, Any] = {"chosen": "node1", "fit_nodes": 1, "ended_at": STARTED}
+    summary = a_summary(**fields | attempt)
     facts = DiagnosisFacts("default", "lab", "job-0", NOW, summary, **more)
     return {step.question: step for step in answer_bind_questions(facts, summary)}
 

@@ -153,6 +153,33 @@ def test_a_node_without_the_label_of_a_constraint_breaks_that_one() -> None:
     assert to_english(obstacle.words["constraints"]) == "they have no label rack"
 
 
+def test_a_constraint_that_only_some_nodes_break_is_named_and_others_are_not() -> None:
+    """One more pod would be too many for zone a; each rack has one pod fewer than zone a, and stays within its skew."""
+    spec = build_spread()
+    spec["topologySpreadConstraints"] += build_spread(topologyKey="rack", maxSkew=2)["topologySpreadConstraints"]
+    nodes = [a_node(f"n{index}", labels={ZONE: zone, "rack": str(index)}) for index, zone in enumerate("aab")]
+    obstacle = find_obstacle(a_pod(metadata={"labels": WEB}, spec=spec), *nodes, *list_web_pods("n0", "n1"))
+    assert obstacle.nodes == ["n0", "n1"]
+    assert to_english(obstacle.words["constraints"]) == "maxSkew 1 over zone, pods there: a 2, b 0"
+
+
+def test_one_node_that_breaks_a_constraint_is_enough_to_name_it() -> None:
+    spec = build_spread()
+    spec["topologySpreadConstraints"] += build_spread(topologyKey="rack")["topologySpreadConstraints"]
+    unlabeled = [a_zoned_node("n1", "a"), a_node("n2", labels={"rack": "r"})]
+    obstacle = find_obstacle(a_pod(spec=spec), *unlabeled)
+    assert to_english(obstacle.words["constraints"]) == "they have no label zone, they have no label rack"
+
+
+def test_one_pod_that_keeps_others_away_is_named_for_its_domain() -> None:
+    away = build_affinity("podAntiAffinity", a_term({"job": "train"}))
+    objects = [a_zoned_node("n1", "a"), a_zoned_node("n2", "b"), a_placed_pod("shy", "n1", **away)]
+    objects.append(a_placed_pod("timid", "n2", **away))
+    obstacle = find_obstacle(a_pod(metadata={"labels": {"job": "train"}}), *objects)
+    assert (obstacle.nodes, obstacle.clauses) == (["n1", "n2"], ["terms"])
+    assert to_english(obstacle.words["terms"]) == "pods with job=train by zone: lab/shy and 1 more"
+
+
 @pytest.mark.parametrize(("minimum", "end"), [(2, ""), (3, " (2 domains, minDomains 3)")])
 def test_fewer_domains_than_wanted_are_a_cause(minimum: int, end: str) -> None:
     """With fewer domains than ``minDomains`` the emptiest counts as empty."""
