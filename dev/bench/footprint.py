@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dev.bench.backends import FOLDER
 from dev.bench.cpu import measure_milliseconds, read_cpu_seconds, read_resident_mib
@@ -21,6 +21,13 @@ FORMS: Final[Mapping[str, Sequence[str]]] = {
     "separate": (*SEPARATE_SERVICES, *OPTIONAL_SERVICES),
     "together": TOGETHER,
 }
+SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "separate": {},
+    # Those of the overlay `small`.
+    "together": {"SCHEDULERLOG_INDEX_LINGER": "2s", "SCHEDULERLOG_TOPIC_PARTITIONS": "3"},
+}
+SETTLING_SECONDS: Final = 20
+"""Time after readiness in which the stores still compile and arrange what they have."""
 RATES: Final = (0, 1, 5, 20)
 """Attempts a second; 0: at rest."""
 SECONDS: Final = 30
@@ -74,9 +81,10 @@ def _sum_squares() -> int:
 def _measure_form(form: str, services: Sequence[str], folder: Path) -> list[Figure]:
     begun = time.monotonic()
     numbers = count()
-    with stack(folder, scenarios.EXAMPLES / "cluster.yaml", services=services) as running:
+    with stack(folder, scenarios.EXAMPLES / "cluster.yaml", services=services, **SETTINGS[form]) as running:
         figures = [Figure(f"{form}: stores, topics and services ready", round(time.monotonic() - begun, 1), "s")]
         pids = list_pids(running, services)
+        time.sleep(SETTLING_SECONDS)
         for rate in RATES:
             usage = _measure_rate(running, pids, rate, numbers)
             figures += _to_figures(form, rate, usage)
