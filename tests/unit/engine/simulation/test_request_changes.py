@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 
-from engine.simulation.request_changes import lower_request
+from engine.simulation.change_trial import ChangeTrial
+from engine.simulation.request_changes import iterate_creation_trials, lower_request
+from engine.simulation.verdict import judge_simulated
+from tests.support.builders.capacity import SETTING
+from tests.support.builders.cluster import a_node, a_pod
+from tests.support.builders.simulations import build_described
 
 
 def a_container(name: str, request: str | None = None, **limits: str) -> dict[str, Any]:
@@ -82,3 +87,54 @@ def test_the_share_that_is_given_up_ranks_the_change() -> None:
 @pytest.mark.parametrize("spec", [{}, {"containers": []}, {"containers": [a_container("a", "x")]}])
 def test_a_pod_without_the_amount_has_nothing_to_lower(spec: dict[str, Any]) -> None:
     assert lower(spec, 2000, 1000) is None
+
+
+def list_creation_trials(pod: dict[str, Any], *objects: dict[str, Any]) -> list[ChangeTrial]:
+    cluster = build_described(a_node("n1"), *objects)
+    verdict = judge_simulated(cluster, pod, SETTING.identity, SETTING.policy, SETTING.now)
+    return list(iterate_creation_trials(cluster, verdict))
+
+
+def test_amounts_above_the_bound_of_a_limit_range_are_cut_to_it() -> None:
+    bound = {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"namespace": "default", "name": "max"},
+        "spec": {"limits": [{"type": "Container", "max": {"cpu": "2"}}]},
+    }
+    pod = a_pod("p")
+    pod["spec"]["containers"] = [a_container("a", "1", cpu="4"), a_container("b", "1", cpu="2")]
+    (trial,) = list_creation_trials(pod, bound)
+    assert [(edit.where, edit.before, edit.after, edit.share) for edit in trial.edits] == [("a: cpu", "4", "2", 0.5)]
+    first, second = trial.pod["spec"]["containers"]
+    assert first["resources"] == {"requests": {"cpu": "1"}, "limits": {"cpu": "2000m"}}
+    assert second["resources"] == {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}
+
+
+@pytest.mark.parametrize(
+    ("entry", "used", "edits"),
+    [
+        # 3 CPU in all, of which the pod of 2 leaves 1 or needs one more.
+        ("requests.cpu", "2", [("request", "2", "1"), ("quota", "3", "4")]),
+        ("cpu", "2", [("request", "2", "1"), ("quota", "3", "4")]),
+        # Where nothing is left, or limits count, only the quota helps.
+        ("requests.cpu", "3", [("quota", "3", "5")]),
+        ("limits.cpu", "2", [("quota", "3", "4")]),
+    ],
+)
+def test_a_pod_beyond_a_quota_asks_for_less_or_the_quota_is_raised(
+    entry: str, used: str, edits: list[tuple[str, str, str]]
+) -> None:
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"namespace": "default", "name": "q"},
+        "spec": {"hard": {entry: "3"}},
+        "status": {"hard": {entry: "3"}, "used": {entry: used}},
+    }
+    pod = a_pod("p")
+    pod["spec"]["containers"] = [a_container("a", "2", cpu="2")]
+    trials = list_creation_trials(pod, quota)
+    assert [(edit.constraint, edit.before, edit.after) for trial in trials for edit in trial.edits] == edits
+    (raised,) = trials[-1].objects
+    assert raised["spec"]["hard"] == {entry: f"{edits[-1][2]}000m"}
