@@ -17,6 +17,7 @@ from api.index.reading.client import OpenSearch
 from api.index.reading.pages import resolve_range
 from api.index.recordings import TooManyPodsError, read_recording
 from schemas.codec.records import format_rfc3339
+from schemas.indices import NODE_STATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,11 @@ class RecordingHandlers:
         await access.require(cluster, list_pods())
         now = datetime.now(UTC)
         resolve_range(query.since, query.until, now)
-        since, until = parse_time(query.since, now), parse_time(query.until, now) if query.until else now
+        until = min(parse_time(query.until, now), now) if query.until else now
+        # A longer range has no states of nodes for its beginning, of which each day is read.
+        since = max(parse_time(query.since, now), until - NODE_STATES.retention)
         try:
-            recording = await read_recording(self.index, cluster.name, since, until)
+            recording = await read_recording(self.index, cluster.name, since, until) if since < until else None
         except TooManyPodsError as error:
             raise BadRequestError(str(error), "Give a shorter range: a later since, or an earlier until.") from None
         if recording is None:

@@ -2,6 +2,7 @@
 
 reader      reads objects by kubectl, several at a time, and notes what the user may not read
 pod_case    reads what a question about one pod needs, as a case
+node_lists  the list of nodes with their pools
 simulation  pods that do not exist yet, on the cluster as it is now
 waiting_pods  pods that wait, each with its main obstacle
 transport   answers the paths of the API from such a case

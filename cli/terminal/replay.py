@@ -150,7 +150,7 @@ def _show_workloads(screen: Screen, workloads: list[Json]) -> None:
             f"{row['namespace']}/{row['workload']}",
             f"{row['pods']:,}",
             f"{row['started_before']:,} → {row['started_after']:,}",
-            f"{format_gpu_hours(row['gpu_hours_before'])} → {format_gpu_hours(row['gpu_hours_after'])}",
+            f"{format_gpu_hours(row['before_gpu_hours'])} → {format_gpu_hours(row['after_gpu_hours'])}",
         ]
         for row in workloads[:_MAX_WORKLOADS]
     ]

@@ -37,6 +37,7 @@ installation             pods, CPUs, memory and disk of whole installations, qui
 Programs and parts that they share:
 
 cluster, fleet, hami_log, kai_log   generated clusters, pods and logs
+held_devices                        placements that hold every device of a generated cluster
 in_process                          worker and index writer without Kafka and index
 backends, services                  servers, the processes of the pipeline
 load, cpu, report                   an HTTP client, measuring, printing

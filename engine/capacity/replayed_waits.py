@@ -35,8 +35,8 @@ def compare_ranges(recording: Recording, change: ReplayChange, vendors: Vendors)
     is_reproduced = bool(pods) and agreeing >= _AGREEING_SHARE * len(pods) and _is_near(waits[0], waits[1])
     after = replay_range(recording, change, vendors) if is_reproduced else None
     workloads = _list_workloads(pods, before.pods, after.pods) if after else []
-    shorter = [row for row in workloads if row.gpu_hours_after < row.gpu_hours_before]
-    longer = [row for row in workloads if row.gpu_hours_after > row.gpu_hours_before]
+    shorter = [row for row in workloads if row.after_gpu_hours < row.before_gpu_hours]
+    longer = [row for row in workloads if row.after_gpu_hours > row.before_gpu_hours]
     changed = _sum_waits(pods, after.pods) if after else None
     described = change.describe()
     return RangeReplay(
@@ -99,11 +99,11 @@ def _list_workloads(
                     pods=len(members),
                     started_before=then.started,
                     started_after=now.started,
-                    gpu_hours_before=then.gpu_hours,
-                    gpu_hours_after=now.gpu_hours,
+                    before_gpu_hours=then.gpu_hours,
+                    after_gpu_hours=now.gpu_hours,
                 )
             )
-    return sorted(rows, key=lambda row: (-abs(row.gpu_hours_after - row.gpu_hours_before), row.namespace, row.workload))
+    return sorted(rows, key=lambda row: (-abs(row.after_gpu_hours - row.before_gpu_hours), row.namespace, row.workload))
 
 
 def _write_sentence(

@@ -69,8 +69,8 @@ class ReplayedWorkload(Answer):
     pods: int
     started_before: int = Field(description="Pods that a node took in the replay without the change.")
     started_after: int
-    gpu_hours_before: float = Field(description="GPU-hours waited in the replay without the change.")
-    gpu_hours_after: float
+    before_gpu_hours: float = Field(description="GPU-hours waited in the replay without the change.")
+    after_gpu_hours: float
 
 
 class RangeReplay(Answer):

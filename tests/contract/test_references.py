@@ -30,7 +30,6 @@ OURS = (".py", ".toml", ".proto")
 FOREIGN = {
     "kubernetes.aio": "a package of Kubernetes' own client",
     "kubernetes.aio.watch.Watch": "a class of it",
-    "errors.NewForbidden": "apimachinery's, in Go",
     "expected.pod_request": "a key of a recorded case",
     "name.toml": "a name that differs",
     "pending.title": "a key of page/texts.toml",

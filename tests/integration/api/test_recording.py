@@ -105,10 +105,13 @@ def test_its_replay_is_like_the_record_and_another_node_takes_the_second_pod_whe
     assert (answer.unchanged.started, answer.unchanged.gpu_hours) == (2, 1.5)
     assert answer.changed
     assert (answer.changed.started, answer.changed.gpu_hours) == (2, 0.0)
-    assert [(row.workload, row.gpu_hours_before) for row in answer.shorter] == [("Pod/second", 1.5)]
+    assert [(row.workload, row.before_gpu_hours) for row in answer.shorter] == [("Pod/second", 1.5)]
 
 
 def test_a_range_without_a_node_says_what_is_missing(recorded: None, api: Served) -> None:
     answer = api.get("/api/v1/clusters/nothing/recording")
     assert (answer.status_code, "no node states" in answer.json()["error"]) == (404, True)
     assert api.get(f"{BASE}/recording", since="1h", until="2h").status_code == 400
+    # A range ends now and begins with the oldest states, whatever is asked.
+    answer = api.get(f"{BASE}/recording", since="2020-01-01T00:00:00Z", until="9999-12-31T23:59:59Z").json()
+    assert abs((datetime.fromisoformat(answer["since"]) - add_hours(-8)).total_seconds()) < 0.01

@@ -14,9 +14,9 @@ from cli.client.url import UrlTransport
 from cli.command import app
 from schemas.answers.replays import Recording
 from schemas.json_types import Json
+from tests.support.builders.recordings import ONE_AFTER_THE_OTHER
 from tests.support.harness.example_api import EXAMPLES, build_caller
 from tests.support.harness.golden_api import golden_api
-from tests.unit.engine.capacity.test_replay import ONE_AFTER_THE_OTHER
 
 CLUSTER = (EXAMPLES / "cluster.yaml").read_bytes()
 REASONS = {"CardComputeUnitsExhausted": 1, "CardInsufficientMemory": 2, "node unregistered": 1}

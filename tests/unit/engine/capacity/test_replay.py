@@ -1,55 +1,15 @@
 """Recorded ranges of time on one and two nodes, with starts and waits worked out by hand."""
 
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final
-
-import orjson
 import pytest
 
 from engine.capacity.added_nodes import Addition, AdditionError
 from engine.capacity.replay import NO_CHANGE, ReplayChange, replay_range
 from engine.capacity.replayed_waits import compare_ranges
 from engine.hami.vendors import ONLY_NVIDIA
-from schemas.answers.replays import RecordedNode, RecordedPod, Recording, ReplayedWaits
-from schemas.codec.records import encode_value
-from schemas.events import DeviceAllocation, DeviceKind, Request
-from tests.support.builders.node_states import a_node_state, write_uuid
-
-SINCE: Final = datetime(2026, 11, 20, tzinfo=UTC)
-KIND: Final = DeviceKind(
-    model="NVIDIA A100", vendor="NVIDIA", mode="hami-core", memory_mib=10_000, cores_percent=100, slots=10
-)
-
-
-def add_hours(hours: float) -> datetime:
-    return SINCE + timedelta(hours=hours)
-
-
-def a_node(name: str, hours: float = 0) -> RecordedNode:
-    """Build a node with one device of 10,000 MiB and 10 slots."""
-    state = a_node_state(name, 1, kinds=[KIND], observed_at=add_hours(hours))
-    return RecordedNode(since=add_hours(hours), state=orjson.loads(encode_value(state)))
-
-
-def a_pod(name: str, comes: float, starts: float | None, ends: float | None, **more: Any) -> RecordedPod:
-    """Build a pod by the hours at which it came, was bound and left; it asks for one device with 6,000 MiB."""
-    request = Request(container="main", vendor="NVIDIA", count=1, memory_mib=more.pop("memory", 6_000))
-    plain = {
-        "namespace": "llm", "name": name, "uid": f"uid-{name}", "workload": "", "priority": 0, "node": "n1",
-        "waits_since": add_hours(comes), "bound_at": None if starts is None else add_hours(starts),
-        "left_at": None if ends is None else add_hours(ends), "allocations": [], "constraints": {}, "node_policy": "",
-        "device_policy": "", "offered": 0,
-        "requests": [request],
-    }  # fmt: skip
-    return RecordedPod.model_validate(plain | more)
-
-
-def record(nodes: Sequence[RecordedNode], pods: Sequence[RecordedPod], offers: Sequence[list[str]]) -> Recording:
-    """Record twelve hours."""
-    return Recording(
-        cluster="main", since=SINCE, until=add_hours(12), nodes=list(nodes), offers=list(offers), pods=list(pods)
-    )  # fmt: skip
+from schemas.answers.replays import Recording, ReplayedWaits
+from schemas.events import DeviceAllocation
+from tests.support.builders.node_states import write_uuid
+from tests.support.builders.recordings import ONE_AFTER_THE_OTHER, SINCE, a_node, a_pod, record
 
 
 def replay(recording: Recording, change: ReplayChange = NO_CHANGE) -> dict[str, float | None]:
@@ -59,14 +19,6 @@ def replay(recording: Recording, change: ReplayChange = NO_CHANGE) -> dict[str, 
         uid.removeprefix("uid-"): None if times.start is None else (times.start - SINCE.timestamp()) / 3600
         for uid, times in replayed.pods.items()
     }
-
-
-ONE_AFTER_THE_OTHER = record(
-    [a_node("n1")],
-    [a_pod("a", 0, 0, 2), a_pod("b", 0.5, 2, 5), a_pod("c", 1, 5, 6)],
-    [["n1"]],
-)
-"""6,000 of 10,000 MiB fit once: b waits for the end of a, and c for that of b, which comes 3 h after its start."""
 
 
 def test_each_pod_starts_at_the_end_of_the_one_before() -> None:
@@ -82,7 +34,7 @@ def test_another_node_starts_the_second_pod_at_once_and_the_third_with_the_first
     # 1.5 h and 4 h before; 0 h and 1 h after.
     assert answer.recorded == answer.unchanged == ReplayedWaits(started=3, waiting=0, gpu_hours=5.5)
     assert answer.changed == ReplayedWaits(started=3, waiting=0, gpu_hours=1.0)
-    assert [(row.workload, row.gpu_hours_before, row.gpu_hours_after) for row in answer.shorter] == [
+    assert [(row.workload, row.before_gpu_hours, row.after_gpu_hours) for row in answer.shorter] == [
         ("Pod/c", 4.0, 1.0),
         ("Pod/b", 1.5, 0.0),
     ]
@@ -117,7 +69,7 @@ def test_a_split_count_of_one_keeps_the_second_pod_from_a_shared_device() -> Non
     change = ReplayChange(split=1)
     assert replay(recording, change) == {"a": 0, "b": 4}
     answer = compare_ranges(recording, change, ONLY_NVIDIA)
-    assert [(row.workload, row.gpu_hours_after) for row in answer.longer] == [("Pod/b", 3.0)]
+    assert [(row.workload, row.after_gpu_hours) for row in answer.longer] == [("Pod/b", 3.0)]
 
 
 SMALL_AND_LARGE = record(
