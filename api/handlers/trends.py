@@ -13,8 +13,8 @@ from api.http.cluster import Cluster
 from api.http.errors import BadRequestError, to_json_response
 from api.http.query_params import refuse_repeated
 from api.http.tables import CSV, to_csv
-from api.http.trends_query import ReportQuery, TrendsQuery
-from api.index.held_trends import read_held_trends
+from api.http.trends_query import DEVICE_SECONDS, ReportQuery, TrendsQuery
+from api.index.device_trends import read_device_trends
 from api.index.reading.client import OpenSearch
 from api.index.trend_counts import read_trends
 from engine.summaries.node_pools import SETTING
@@ -31,7 +31,7 @@ class TrendHandlers:
 
     async def list_trends(self, request: Request, cluster: Cluster, query: TrendsQuery) -> Response:
         """Count attempts over time by obstacle, reason, namespace, pool, model, result, workload or queue, waits by
-        layer, or devices that pods held.
+        layer, or devices that pods held or waited for.
 
         The largest series come first, each with its total in the range of the same length before, and with the buckets
         at which its level changes. Retries count as attempts of their own. An attempt counts under one obstacle, which
@@ -40,10 +40,10 @@ class TrendHandlers:
         refuse_repeated(request)
         await get_access(request).require(cluster, list_pods(query.namespace))
         now = datetime.now(UTC)
-        if query.count == "held_seconds":
+        if query.count in DEVICE_SECONDS:
             if query.by == "pool" and self.pool_of is None:
                 raise BadRequestError("no pool of nodes is defined", f"Set {SETTING} of the API.")
-            body = await read_held_trends(self.index, cluster.name, query, now, self.pool_of)
+            body = await read_device_trends(self.index, cluster.name, query, now, self.pool_of)
         else:
             body = await read_trends(self.index, cluster.name, query, now)
         headers = {"Vary": "Accept"}

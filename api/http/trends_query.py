@@ -17,7 +17,9 @@ from api.http.param_types import (
 )
 from schemas.answers.trends import Count
 
-Dimension = Literal["obstacle", "reason", "namespace", "pool", "model", "result", "workload", "queue", "layer"]
+Dimension = Literal[
+    "obstacle", "reason", "namespace", "pool", "model", "result", "workload", "queue", "priority_class", "layer"
+]
 Interval = Literal["1m", "5m", "15m", "1h", "6h", "1d"]
 INTERVALS: Final[dict[Interval, timedelta]] = {
     "1m": timedelta(minutes=1),
@@ -31,9 +33,12 @@ MAX_BUCKETS: Final = 1_500
 """Bound on the buckets of an answer: a day of minutes, two months of hours."""
 _USUAL_BUCKETS: Final = 100
 MAX_SERIES: Final = 50
-HELD_BY: Final = ("namespace", "pool")
-"""Dimensions of devices that pods held."""
-_MAX_HELD_BUCKETS: Final = 200
+DEVICE_SECONDS: Final = ("held_seconds", "waited_device_seconds")
+"""Counts of seconds times devices, from placements."""
+_DEVICES_BY: Final = ("namespace", "pool", "workload", "queue", "priority_class")
+"""Dimensions of such counts."""
+_DEFAULT_COUNTS: Final = {"layer": "waited_seconds", "priority_class": "held_seconds"}
+_MAX_DEVICE_BUCKETS: Final = 200
 """Bound on the buckets of such an answer: each is a sum of its own in every series."""
 
 
@@ -60,9 +65,10 @@ class TrendsQuery(Query):
     count: Count = Field(
         "attempts",
         description="Unit of the counts: `attempts`, or the `nodes` or `devices` that they judged (with `by=reason`: "
-        "that they refused for the reason). With `by=layer` always `waited_seconds`. With `by=namespace` or `by=pool` "
-        "also `held_seconds`: devices that pods held, times seconds; a part of a device counts for each pod that holds "
-        "one.",
+        "that they refused for the reason). With `by=layer` always `waited_seconds`. By namespace, pool, workload, "
+        "queue and priority_class also `held_seconds`: devices that pods held, times seconds, where a part of a device "
+        "counts for each pod that holds one; and `waited_device_seconds`: the waits of placed pods, times their "
+        "devices, in the bucket in which they end.",
     )
     namespace: NamespaceName | None = Field(None, description="The pods' namespace.")
     result: Outcome | None = Field(None, description=f"Outcome of the attempts. {OUTCOME_WORDS}")
@@ -83,10 +89,10 @@ class TrendsQuery(Query):
 
     @model_validator(mode="before")
     @classmethod
-    def _count_waits_by_layer(cls, fields: Any) -> Any:
-        """Choose the only unit in which layers are counted."""
-        is_default = isinstance(fields, dict) and fields.get("by") == "layer" and "count" not in fields
-        return {**fields, "count": "waited_seconds"} if is_default else fields
+    def _choose_count(cls, fields: Any) -> Any:
+        """Choose a count for the dimensions by which no attempts are counted."""
+        is_default = isinstance(fields, dict) and fields.get("by") in _DEFAULT_COUNTS and "count" not in fields
+        return {**fields, "count": _DEFAULT_COUNTS[fields["by"]]} if is_default else fields
 
     @model_validator(mode="after")
     def _counts_its_unit(self) -> Self:
@@ -94,10 +100,12 @@ class TrendsQuery(Query):
             raise ValueError(f"count={self.count} with by={self.by}: by=layer counts waited_seconds, and only it does")
         if self.by == "layer" and self.result:
             raise ValueError("result with by=layer: waits are those of pods that were placed; leave it out")
-        if self.count == "held_seconds" and self.by not in HELD_BY:
-            raise ValueError(f"count=held_seconds with by={self.by}: devices are counted by {' and '.join(HELD_BY)}")
-        if self.count == "held_seconds" and self.result:
-            raise ValueError("result with count=held_seconds: devices are held by pods that were placed; leave it out")
+        if self.count in DEVICE_SECONDS and self.by not in _DEVICES_BY:
+            raise ValueError(f"count={self.count} with by={self.by}: devices are counted by {', '.join(_DEVICES_BY)}")
+        if self.by == "priority_class" and self.count not in DEVICE_SECONDS:
+            raise ValueError(f"by=priority_class with count={self.count}: it counts {' or '.join(DEVICE_SECONDS)}")
+        if self.count in DEVICE_SECONDS and self.result:
+            raise ValueError(f"result with count={self.count}: these are of pods that were placed; leave it out")
         return self
 
     @model_validator(mode="after")
@@ -114,7 +122,7 @@ class TrendsQuery(Query):
         intervals = [self.interval] if self.interval else list(INTERVALS)
         fitting = (INTERVALS[name] for name in intervals if span <= INTERVALS[name] * _USUAL_BUCKETS)
         interval = INTERVALS[self.interval] if self.interval else next(fitting, INTERVALS["1d"])
-        bound = _MAX_HELD_BUCKETS if self.count == "held_seconds" else MAX_BUCKETS
+        bound = _MAX_DEVICE_BUCKETS if self.count in DEVICE_SECONDS else MAX_BUCKETS
         if span > interval * bound:
             raise ValueError(
                 f"{span // interval} buckets of {interval} are more than {bound}: take a longer interval "

@@ -8,7 +8,7 @@ nodes              nodes: their states, the use of their devices, and their regi
 namespaces         namespaces with records, by which answers are redacted
 clusters           clusters with records, their schedulers with settings and changes, and releases of HAMi
 trend_counts       counts over time, from the rows of minutes
-held_trends        devices that pods held over time
+device_trends      devices that pods held or waited for over time
 report_queries     further numbers of a report of failures
 findings           list of findings
 pod_circumstances  facts of a diagnosis: last observation of a pod, registrations, schedulers, findings

@@ -94,7 +94,7 @@ def find_smallest_request(answer: Json) -> int | None:
 
 def build_placed_query(cluster: str, namespace: str | None, since: str, until: str) -> Json:
     """Build the search for pods placed in the range: the times of their waits, and the obstacle of each."""
-    waited = {"waited": {"sum": {"script": {"source": _WAITED, "lang": "painless"}}}}
+    waited = {"waited": sum_waited()}
     percentiles = {
         name: {
             "filter": {"exists": {"field": field}},
@@ -117,6 +117,11 @@ def build_placed_query(cluster: str, namespace: str | None, since: str, until: s
         "track_total_hits": True,
         "aggs": {"causes": causes, "namespaces": namespaces, **waited, **percentiles, **layers},
     }
+
+
+def sum_waited() -> Json:
+    """Build the sum of devices times seconds that placed pods had waited."""
+    return {"sum": {"script": {"source": _WAITED, "lang": "painless"}}}
 
 
 def name_layer_sum(layer: str) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.http.trends_query import INTERVALS
+from api.http.trends_query import DEVICE_SECONDS, INTERVALS
 from api.ui.page_shell import MENDED, PageShell, build_context, select_parameters
 from page.formats import format_amount, format_duration, format_hours, parse_time
 from page.page_context import ROOT
@@ -19,8 +19,19 @@ from schemas.answers.reports import FailureReport
 from schemas.codec.records import format_rfc3339
 from schemas.json_types import Json
 
-DIMENSIONS: Final = ("obstacle", "reason", "namespace", "pool", "model", "result", "workload", "queue", "layer")
-COUNTS: Final = ("attempts", "nodes", "devices", "held_seconds")
+DIMENSIONS: Final = (
+    "obstacle",
+    "reason",
+    "namespace",
+    "pool",
+    "model",
+    "result",
+    "workload",
+    "queue",
+    "priority_class",
+    "layer",
+)
+COUNTS: Final = ("attempts", "nodes", "devices", *DEVICE_SECONDS)
 PARAMETERS: Final = ("by", "count", "namespace", "result", "since", "until", "interval")
 _NOT_BY_LAYER: Final = ("count", "result")
 """Parameters of attempts: waits by layer are those of placed pods, and counted in seconds."""
@@ -64,10 +75,10 @@ def _list_named(trends: Json, other: str = "", unknown: str = "") -> list[tuple[
 
 
 def _choose_format(trends: Json, language: str) -> Callable[[float | None], str]:
-    """Choose how the sums are written: counts as numbers, waits as durations, and devices held as GPU-hours."""
+    """Choose how the sums are written: counts as numbers, waits as durations, and devices as GPU-hours."""
     if trends.get("by") == "layer":
         return partial(format_duration, language=language)
-    if trends.get("count") == "held_seconds":
+    if trends.get("count") in DEVICE_SECONDS:
         return lambda seconds: format_hours(None if seconds is None else seconds / 3600)
     return format_amount
 
@@ -85,7 +96,7 @@ def _to_bars(request: Request, trends: Json, item: Json, name: str = "") -> Seri
 def _link_attempts(request: Request, trends: Json, key: str, since: str, until: str) -> str:
     """Build the address of the attempts that a series counts; empty where a search has no such filter."""
     name, context = _SEARCHED.get(trends["by"]), build_context(request)
-    if not (name and key) or trends["count"] == "held_seconds":
+    if not (name and key) or trends["count"] in DEVICE_SECONDS:
         return ""
     counted = {"namespace": context.get_value("namespace"), "status": context.get_value("result")}
     return context.build_url(f"{ROOT}/search", **counted | {name: key, "since": since, "until": until})

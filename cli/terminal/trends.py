@@ -13,9 +13,12 @@ from schemas.json_types import Json
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _SHAPE_CHARACTERS: Final = 24
-_HELD: Final = "held_seconds"
-Dimension = Literal["obstacle", "reason", "namespace", "pool", "model", "result", "workload", "queue", "layer"]
-Counted = Literal["attempts", "nodes", "devices", "waited_seconds", "held_seconds"]
+_DEVICE_SECONDS: Final = {"held_seconds": "GPU-hours held", "waited_device_seconds": "GPU-hours waited"}
+"""Counts that are shown in hours, and their unit."""
+Dimension = Literal[
+    "obstacle", "reason", "namespace", "pool", "model", "result", "workload", "queue", "priority_class", "layer"
+]
+Counted = Literal["attempts", "nodes", "devices", "waited_seconds", "held_seconds", "waited_device_seconds"]
 
 
 @with_api_options
@@ -25,16 +28,16 @@ def trends(
         Dimension,
         typer.Option(
             "--by",
-            metavar="obstacle|reason|namespace|pool|model|result|workload|queue|layer",
+            metavar="obstacle|reason|namespace|pool|model|result|workload|queue|priority_class|layer",
             help="Dimension of the counts.",
         ),
     ] = "obstacle",
     count: Annotated[
         Counted | None,
         typer.Option(
-            metavar="attempts|nodes|devices|held_seconds",
-            help="Subject of the counts; --by layer counts waits. held_seconds: devices that pods held, by namespace "
-            "or pool.",
+            metavar="attempts|nodes|devices|held_seconds|waited_device_seconds",
+            help="Subject of the counts; --by layer counts waits. The last two are GPU-hours of placed pods, by "
+            "namespace, pool, workload, queue or priority_class.",
         ),
     ] = None,
     all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Attempts of all namespaces.")] = False,
@@ -72,9 +75,9 @@ def _show(screen: Screen, answer: Json, namespace: str, *, is_wide: bool) -> Non
         screen.print_line(f"Nothing is counted by {answer['by']}{where} {times}.", "bold")
         return
     largest = series[0]
-    is_held = answer["count"] == _HELD
-    unit = "GPU-hours" if is_held else str(answer["count"])
-    total = _format_total(largest["total"], is_held=is_held)
+    is_in_hours = answer["count"] in _DEVICE_SECONDS
+    unit = _DEVICE_SECONDS.get(answer["count"], str(answer["count"]))
+    total = _format_total(largest["total"], is_in_hours=is_in_hours)
     first = largest["key"] or "(others)"
     screen.print_line(f"{first} is first by {answer['by']}: {total} {unit}{where} {times}.", "bold")
     screen.skip_line()
@@ -82,21 +85,21 @@ def _show(screen: Screen, answer: Json, namespace: str, *, is_wide: bool) -> Non
     columns = [answer["by"].upper(), f"#{unit.upper()}", "#BEFORE", f"EACH {bucket}"]
     if any(item["changes"] for item in series):
         columns.append("CHANGES (UTC)")
-    rows = [_to_row(item, is_wide=is_wide, is_held=is_held)[: len(columns)] for item in series]
+    rows = [_to_row(item, is_wide=is_wide, is_in_hours=is_in_hours)[: len(columns)] for item in series]
     screen.print_table(columns, rows, is_wide=is_wide)
 
 
-def _format_total(total: int, *, is_held: bool) -> str:
-    return f"{total / 3600:,.1f}" if is_held else f"{total:,}"
+def _format_total(total: int, *, is_in_hours: bool) -> str:
+    return f"{total / 3600:,.1f}" if is_in_hours else f"{total:,}"
 
 
-def _to_row(series: dict[str, Any], *, is_wide: bool, is_held: bool) -> list[str]:
+def _to_row(series: dict[str, Any], *, is_wide: bool, is_in_hours: bool) -> list[str]:
     changes = series["changes"] if is_wide else series["changes"][-1:]
     before = series["total_before"]
     return [
         series["key"] or "(others)",
-        _format_total(series["total"], is_held=is_held),
-        "" if before is None else _format_total(before, is_held=is_held),
+        _format_total(series["total"], is_in_hours=is_in_hours),
+        "" if before is None else _format_total(before, is_in_hours=is_in_hours),
         shape(series["values"]),
         "; ".join(
             f"{format_time(change['at'])[:-3]}: {change['before']:.1f} to {change['after']:.1f}" for change in changes

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from .base import Answer
 
-Count = Literal["attempts", "nodes", "devices", "waited_seconds", "held_seconds"]
+Count = Literal["attempts", "nodes", "devices", "waited_seconds", "held_seconds", "waited_device_seconds"]
 
 
 class TrendChange(Answer):

@@ -1,4 +1,4 @@
-"""Devices that pods held over time, from the placements of the index."""
+"""Devices that pods held or waited for over time, from the placements of the index."""
 
 import csv
 import io
@@ -12,17 +12,26 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.command import app
-from schemas.events import DeviceAllocation, PodRef
+from schemas.events import DeviceAllocation, PodDescription, PodRef
+from schemas.events.pods import Owner
 from schemas.placements import PodPlacement
 from tests.support.harness.api_process import Served, serving
 from tests.support.harness.index_filling import NOW, Filling
 from tests.support.waiting import until
 
 CLUSTER = "api-held-trends"
+WAITING = "api-waited-trends"
 HOUR = NOW.replace(minute=0, second=0, microsecond=0)
 MINUTES = 60
 RANGE = {"count": "held_seconds", "since": f"{HOUR - timedelta(hours=4):%Y-%m-%dT%H:%M:%SZ}", "interval": "1h"}
 RANGE["until"] = f"{HOUR:%Y-%m-%dT%H:%M:%SZ}"
+WAITED: list[tuple[int, int, int, str, str, str]] = [
+    (2, 200, 90, "Job/train", "gpu", "high"), (1, 190, 30, "Job/train", "gpu", "low"),
+    (4, 100, 10, "Job/eval", "", "low"),
+    # Placed before the range, and without a known wait.
+    (8, 300, 60, "Job/train", "gpu", "high"), (8, 100, -1, "Job/train", "gpu", "high"),
+]  # fmt: skip
+"""Devices, minutes before the hour of the bind, minutes waited (-1: not known), workload, queue, priority class."""
 # Namespace, node, devices, and minutes before the hour of begin and end; None: it is still there.
 HELD: list[tuple[str, str, int, int, int | None]] = [
     ("llm", "a100-0", 2, 210, 30),
@@ -45,6 +54,21 @@ def a_placement(number: int, namespace: str, node: str, devices: int, began: int
     )  # fmt: skip
 
 
+def a_wait(number: int, row: tuple[int, int, int, str, str, str]) -> PodPlacement:
+    """Build a placement in a cluster of its own, for a minute."""
+    devices, bound, waited, workload, queue, priority_class = row
+    kind, _, name = workload.partition("/")
+    began = HOUR - timedelta(minutes=bound)
+    description = PodDescription(
+        created_at=None if waited < 0 else began - timedelta(minutes=waited),
+        owners=[Owner(kind=kind, name=name)], queue=queue, priority_class=priority_class,
+    )  # fmt: skip
+    placement = a_placement(number, "llm", "a100-0", devices, bound, bound - 1)
+    return placement.model_copy(
+        update={"cluster": WAITING, "id": f"{WAITING}-{number}", "description": description, "bound_at": began}
+    )
+
+
 def add_up(hours: range, **wanted: str) -> list[int]:
     """Add up devices times seconds minute by minute, in each of the hours before the full one."""
     sums = []
@@ -63,6 +87,7 @@ def add_up(hours: range, **wanted: str) -> list[int]:
 @pytest.fixture(scope="module")
 def held(filling: Filling) -> Iterator[Served]:
     filling.index_placements(*(a_placement(number, *row) for number, row in enumerate(HELD)))
+    filling.index_placements(*(a_wait(number, row) for number, row in enumerate(WAITED)))
     with serving(
         filling.bootstrap_servers,
         filling.url,
@@ -117,7 +142,7 @@ def test_page_table_and_terminal_show_the_same_sums_in_hours(held: Served) -> No
     words = ["trends", "-A", "--by", "pool", "--count", "held_seconds", "--since", RANGE["since"]]
     words += ["--until", RANGE["until"], "--api-url", f"{held.client.base_url}"]
     text = CliRunner().invoke(app, words).stdout
-    assert text.startswith(f"big is first by pool: {big:.1f} GPU-hours from")
+    assert text.startswith(f"big is first by pool: {big:.1f} GPU-hours held from")
     assert re.search(rf"^small +{small:.1f} ", text, re.MULTILINE)
     listed = json.loads(CliRunner().invoke(app, [*words, "-o", "json"]).stdout)["items"]
     assert [item["total"] for item in listed] == [big * 3600, small * 3600]
@@ -127,8 +152,35 @@ def test_page_table_and_terminal_show_the_same_sums_in_hours(held: Served) -> No
     assert re.search(rf'<bdi>big</bdi></th>\s*<td class="number" data-label="[^"]*">{big}', page)
 
 
+@pytest.mark.parametrize(("dimension", "position"), [("workload", 3), ("queue", 4), ("priority_class", 5)])
+def test_waits_count_with_their_devices_where_they_end_and_add_up_by_every_dimension(
+    held: Served, dimension: str, position: int
+) -> None:
+    query = RANGE | {"by": dimension, "count": "waited_device_seconds"}
+    answer = held.get(f"/api/v1/clusters/{WAITING}/trends", **query).json()
+    expected: dict[str, list[int]] = {}
+    for row in WAITED:
+        devices, bound, waited = row[:3]
+        if bound <= 240 and waited > 0:
+            values = expected.setdefault(str(row[position]), [0, 0, 0, 0])
+            values[(240 - bound) // 60] += devices * waited * 60
+    without_key = expected.pop("", None)
+    assert {item["key"]: item["values"] for item in answer["items"]} == expected
+    assert (answer["other"] and answer["other"]["values"]) == without_key
+    before = {item["key"]: item["total_before"] for item in answer["items"]}
+    assert before == {key: 8 * 60 * 60 if key in ("Job/train", "gpu", "high") else 0 for key in expected}
+    only = held.get(f"/api/v1/clusters/{WAITING}/trends", **query | {"count": "held_seconds"}).json()
+    # Each is there for a minute.
+    assert sum(item["total"] for item in [*only["items"], only["other"] or {"total": 0}]) == 60 * (2 + 1 + 4 + 8)
+
+
 def test_devices_held_are_refused_by_reason_by_result_in_minutes_and_without_pools(held: Served, api: Served) -> None:
-    for query in ({"by": "reason"}, {"by": "pool", "result": "failed"}, {"by": "pool", "interval": "1m"}):
+    for query in (
+        {"by": "reason"},
+        {"by": "priority_class", "count": "attempts"},
+        {"by": "pool", "result": "failed"},
+        {"by": "pool", "interval": "1m"},
+    ):
         assert held.get("/api/v1/trends", **RANGE | query).status_code == 400
     refused = api.get("/api/v1/trends", **RANGE | {"by": "pool"})
     assert (refused.status_code, refused.json()["error"]) == (400, "no pool of nodes is defined")

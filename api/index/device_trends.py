@@ -1,6 +1,7 @@
-"""Devices that pods held over time, by namespace or pool of nodes, as seconds times devices, and their reader.
+"""Devices that pods held, or waited for before they were placed, over time: seconds times devices, and their reader.
 
-A part of a device counts as a device for each pod that holds one, as in the report's usage by namespace.
+A part of a device counts as a device for each pod that holds one, and a wait in the bucket in which it ends, as in the
+report.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,8 +10,8 @@ from typing import Final, NamedTuple
 
 from api.http.trends_query import TrendRange, TrendsQuery
 from api.index.reading.client import OpenSearch
-from api.index.reading.query_dsl import combine, match_cluster, match_terms
-from api.index.report_queries import match_overlap, sum_held
+from api.index.reading.query_dsl import combine, match_cluster, match_terms, match_time_range
+from api.index.report_queries import match_overlap, sum_held, sum_waited
 from engine.summaries.trends import PoolOf
 from schemas.answers.trends import Trends, TrendSeries
 from schemas.codec.records import format_rfc3339
@@ -41,7 +42,7 @@ def group_by_pool(answer: Json, pool_of: PoolOf, key: str | None) -> dict[str, l
     return members
 
 
-def build_held_trends_query(
+def build_device_trends_query(
     cluster: str,
     query: TrendsQuery,
     intervals: Sequence[_Interval],
@@ -54,9 +55,12 @@ def build_held_trends_query(
     """
     full_range = _Interval(intervals[0].since, intervals[-1].until)
     sums = {
-        "total": sum_held(*full_range),
+        "total": _sum_seconds(query, full_range),
         **{
-            f"held_{position}": {"filter": combine(match_overlap(*interval)), "aggs": {"total": sum_held(*interval)}}
+            f"bucket_{position}": {
+                "filter": combine(_match_interval(query, interval)),
+                "aggs": {"total": _sum_seconds(query, interval)},
+            }
             for position, interval in enumerate(intervals)
         },
     }
@@ -72,18 +76,29 @@ def build_held_trends_query(
     return _build_body(cluster, query, full_range, sums | ({"series": series} if has_series else {}))
 
 
+def _sum_seconds(query: TrendsQuery, interval: _Interval) -> Json:
+    return sum_held(*interval) if query.count == "held_seconds" else sum_waited()
+
+
+def _match_interval(query: TrendsQuery, interval: _Interval) -> list[Json]:
+    """Match placements that overlap the interval, for devices held; or that began in it, for waits."""
+    if query.count == "held_seconds":
+        return match_overlap(*interval)
+    return match_time_range("@timestamp", *map(format_rfc3339, interval))
+
+
 def _build_body(cluster: str, query: TrendsQuery, interval: _Interval, aggregations: Json) -> Json:
     key = {query.by: query.key} if query.by != "pool" else {}
     clauses = [
         match_cluster(cluster),
         *match_terms({"namespace": query.namespace} | key),
-        *match_overlap(*interval),
+        *_match_interval(query, interval),
         {"exists": {"field": "devices"}},
     ]
     return {"size": 0, "track_total_hits": False, "query": combine(clauses), "aggs": aggregations}
 
 
-def parse_held_trends(query: TrendsQuery, span: TrendRange, answer: Json, before: Json | None) -> Trends:
+def parse_device_trends(query: TrendsQuery, span: TrendRange, answer: Json, before: Json | None) -> Trends:
     """Parse the answer for the range, and the one for the range before; None if placements do not go back so far."""
     count = len(_divide(span))
     buckets = _list_buckets(answer)
@@ -130,7 +145,7 @@ def _parse_total(bucket: Json) -> int:
 
 
 def _parse_values(bucket: Json, count: int) -> list[int]:
-    return [_parse_total(bucket.get(f"held_{position}", {})) for position in range(count)]
+    return [_parse_total(bucket.get(f"bucket_{position}", {})) for position in range(count)]
 
 
 def _to_series(key: str, values: list[int], before: int | None) -> TrendSeries:
@@ -138,21 +153,21 @@ def _to_series(key: str, values: list[int], before: int | None) -> TrendSeries:
     return TrendSeries(key=key, total=sum(values), total_before=before, values=values, changes=[])
 
 
-async def read_held_trends(
+async def read_device_trends(
     index: OpenSearch, cluster: str, query: TrendsQuery, now: datetime, pool_of: PoolOf | None
 ) -> Trends:
     """Read the sums of the range, with the totals of the range before if placements go back that far."""
     span = query.derive_range(now)
     members = await _read_members(index, cluster, query, span, pool_of)
-    answer = await index.search(OCCUPANCY.alias, build_held_trends_query(cluster, query, _divide(span), members))
+    answer = await index.search(OCCUPANCY.alias, build_device_trends_query(cluster, query, _divide(span), members))
     before = None
     if span.before.since >= now - OCCUPANCY.retention:
         earlier = _Interval(span.before.since, span.before.until)
         members = await _read_members(index, cluster, query, span.before, pool_of)
         keys = [key for key, _ in _list_buckets(answer)] if members is None else None
-        body = build_held_trends_query(cluster, query, [earlier], members, keys)
+        body = build_device_trends_query(cluster, query, [earlier], members, keys)
         before = await index.search(OCCUPANCY.alias, body)
-    return parse_held_trends(query, span, answer, before)
+    return parse_device_trends(query, span, answer, before)
 
 
 async def _read_members(
