@@ -1,5 +1,6 @@
 """Handlers of requests about clusters, their nodes, and their schedulers."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -98,15 +99,16 @@ class ClusterHandlers:
         if not observed:
             return []
         names = list(observed)
-        answer = await self.index.search(OCCUPANCY.alias, node_list.build_placements_query(cluster.name, names))
+        since = format_rfc3339(now - EXPIRES_AFTER)
+        answer, locked = await asyncio.gather(
+            self.index.search(OCCUPANCY.alias, node_list.build_placements_query(cluster.name, names)),
+            self.index.search(ATTEMPTS.alias, node_list.build_locks_query(cluster.name, names, since)),
+        )
         placements: dict[str, list[PodPlacement]] = defaultdict(list)
         for hit in answer["hits"]["hits"]:
             placement = decode_placement(hit)
             placements[placement.node].append(placement)
-        since = format_rfc3339(now - EXPIRES_AFTER)
-        locks = node_list.parse_locks(
-            await self.index.search(ATTEMPTS.alias, node_list.build_locks_query(cluster.name, names, since))
-        )
+        locks = node_list.parse_locks(locked)
         return [
             node_list.to_listed_node(
                 cluster, name, NodeRecords(events, placements[name], locks.get(name)), now, self.pool_of

@@ -31,6 +31,8 @@ from schemas.placements import PodPlacement
 
 MAX_PLACEMENTS: Final = 10_000
 """Maximum number of placements on all nodes of a page: OpenSearch returns no more hits."""
+_PLACED: Final = ["cluster", "namespace", "pod", "pod_uid", "node", "@timestamp", "allocations"]
+"""Fields of a placement that the sums of its node are made of."""
 _MAX_NODES: Final = 40_000
 """Number of nodes up to which OpenSearch counts them almost exactly."""
 
@@ -100,7 +102,7 @@ def build_placements_query(cluster: str, nodes: Sequence[str]) -> Json:
     return {
         "query": combine([match_cluster(cluster), {"terms": {"node": list(nodes)}}, NOT_ENDED]),
         "size": MAX_PLACEMENTS,
-        "_source": {"excludes": ["known", "text"]},
+        "_source": _PLACED,
         "track_total_hits": False,
     }
 
