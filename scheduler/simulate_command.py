@@ -11,8 +11,6 @@ from runtime.cli.cli import one_line_for
 from runtime.errors import SettingError
 from runtime.telemetry import logs
 
-NODE_POLICIES = ("binpack", "spread")
-
 
 def simulate(
     cluster: Annotated[Path, typer.Option(help="Nodes and pods as Kubernetes objects in YAML.")],
@@ -49,6 +47,7 @@ def simulate(
     # The scheduler takes its time to import: the help does without it.
     from engine.fit.device_config import DeviceConfigError
     from engine.fit.judge.decision import SchedulingPolicy
+    from engine.fit.judge.request.pod_annotations import NODE_POLICIES
     from engine.fit.manifests import ManifestError
     from engine.fit.simulate import simulate_files
     from engine.hami.releases import parse_release
@@ -56,7 +55,9 @@ def simulate(
     logs.configure(level=logging.WARNING)
     with one_line_for(SettingError, ManifestError, DeviceConfigError):
         if node_policy not in NODE_POLICIES:
-            raise SettingError(f"--node-policy: {node_policy!r} is not known, write {' or '.join(NODE_POLICIES)}")
+            raise SettingError(
+                f"--node-policy: {node_policy!r} is not known, write {' or '.join(sorted(NODE_POLICIES))}"
+            )
         release = parse_release(hami_version)
         if hami_version and release is None:
             raise SettingError(f"--hami-version: {hami_version!r} is no version, write 2.10 or v2.11.0")
