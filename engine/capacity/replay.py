@@ -7,7 +7,6 @@ before, because they only got fuller.
 
 import heapq
 import math
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import compress
@@ -27,13 +26,11 @@ from engine.fit.judge.request.pod_request import VendorRequest
 from engine.fit.judge.reservation import reserve
 from engine.hami.vendors import NVIDIA, Vendors
 from engine.suggestions.ask import Ask
+from engine.summaries.overcommit import calculate_peak
 from schemas.answers.diagnosis import InBothLanguages
 from schemas.answers.replays import RecordedPod, Recording
 from schemas.codec.records import Rejected, read
-from schemas.events import DeviceAllocation, NodeStateChanged, PodRef
-
-MAX_SPLIT: Final = 1_000
-"""Limit of the containers that may share a device."""
+from schemas.events import NodeStateChanged, PodRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +74,6 @@ class ReplayedRange:
     """Result of one replay. pods: by uid."""
 
     pods: dict[str, PodTimes]
-    nodes: dict[str, str]
-    """Chosen node by uid."""
     decisions: int
 
 
@@ -87,9 +82,10 @@ def replay_range(recording: Recording, change: ReplayChange, vendors: Vendors) -
     return _Replay(recording, change, vendors).run()
 
 
-def waits_within(pod: RecordedPod, recording: Recording) -> bool:
-    """Tell whether the pod waited in the range: it came before its end, and no node had taken it before its start."""
-    return pod.waits_since < recording.until and (pod.bound_at is None or pod.bound_at >= recording.since)
+def is_decided(pod: RecordedPod, recording: Recording) -> bool:
+    """Tell whether a replay decides about the pod: its request is recorded, and it waited in the range."""
+    is_waiting = pod.waits_since < recording.until and (pod.bound_at is None or pod.bound_at >= recording.since)
+    return bool(pod.requests) and is_waiting
 
 
 def read_times(pod: RecordedPod, recording: Recording) -> PodTimes:
@@ -121,8 +117,8 @@ class _Replay:
         self.recording, self.change, self.vendors = recording, change, vendors
         self.columns = ClusterColumns(vendors)
         self.pods = {pod.uid: pod for pod in recording.pods}
-        self.asks = {pod.uid: self._build_ask(pod) for pod in recording.pods if pod.requests}
-        self.result = ReplayedRange({}, {}, 0)
+        self.asks = {pod.uid: self._build_ask(pod) for pod in recording.pods if is_decided(pod, recording)}
+        self.result = ReplayedRange({}, 0)
         self.equal: dict[tuple[object, ...], _EqualPods] = {}
         self.deleted: set[str] = set()
         self.offers = [frozenset(names) for names in recording.offers]
@@ -153,7 +149,7 @@ class _Replay:
             if not any(state.node == addition.like for state in self.states.values()):
                 raise to_no_node_error(addition)
         for pod in self.recording.pods:
-            if pod.requests and waits_within(pod, self.recording):
+            if is_decided(pod, self.recording):
                 times = read_times(pod, self.recording)
                 self.result.pods[pod.uid] = times._replace(start=None)
                 self.events.append((times.since, 3, pod.uid))
@@ -193,22 +189,16 @@ class _Replay:
         self.columns.hold(uid, PodUse(pod.node, pod.namespace, dict(self._list_held(pod)), pod.name))
 
     def _list_held(self, pod: RecordedPod) -> Iterator[tuple[str, DeviceUse]]:
-        shares: dict[str, list[tuple[DeviceAllocation, tuple[int, int, int]]]] = defaultdict(list)
         registration = self.columns.get_registration(pod.node)
         totals = {device.uuid: device.memory_mib for device in registration.devices} if registration else {}
-        for part in pod.allocations:
-            # Where the source does not say how much, it is all of the device.
-            memory = totals.get(part.uuid, 0) if part.memory_mib is None else part.memory_mib
-            shares[part.uuid].append((part, (memory, part.cores_percent or 0, part.slots)))
-        for uuid, parts in shares.items():
-            lasting = [amounts for part, amounts in parts if not part.init]
-            # Init containers run before the others, one after the other: the largest counts.
-            first = [amounts for part, amounts in parts if part.init]
-            memory, cores, slots = (
-                max([sum(amounts[index] for amounts in lasting), *(amounts[index] for amounts in first)])
-                for index in range(3)
-            )
-            yield uuid, DeviceUse(memory, cores, slots)
+        # Where the source does not say how much of a device is held, it is all of its memory.
+        allocations = [
+            part.model_copy(update={"memory_mib": totals.get(part.uuid)}) if part.memory_mib is None else part
+            for part in pod.allocations
+        ]
+        for uuid in dict.fromkeys(part.uuid for part in allocations):
+            peak = calculate_peak(allocations, uuid)
+            yield uuid, DeviceUse(peak.memory_mib, peak.cores_percent, peak.slots)
 
     def _come(self, uid: str) -> None:
         pod = self.pods[uid]
@@ -242,7 +232,7 @@ class _Replay:
             if isinstance(decision, Decision) and decision.chosen:
                 heapq.heappop(equal.waiting)
                 reserve(self.columns, decision, {"metadata": metadata})
-                self._note_start(uid, decision.chosen, moment)
+                self._note_start(uid, moment)
             else:
                 equal.open.clear()
 
@@ -266,9 +256,8 @@ class _Replay:
                 best = equal
         return best
 
-    def _note_start(self, uid: str, node: str, moment: float) -> None:
+    def _note_start(self, uid: str, moment: float) -> None:
         self.result.pods[uid] = self.result.pods[uid]._replace(start=moment)
-        self.result.nodes[uid] = node
         pod = self.pods[uid]
         if pod.bound_at and pod.left_at:
             held = max((pod.left_at - pod.bound_at).total_seconds(), 0.0)

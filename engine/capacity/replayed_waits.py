@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final
 
-from engine.capacity.replay import NO_CHANGE, PodTimes, ReplayChange, read_times, replay_range, waits_within
+from engine.capacity.replay import NO_CHANGE, PodTimes, ReplayChange, is_decided, read_times, replay_range
 from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import count_devices
 from engine.hami.vendors import Vendors
@@ -27,7 +27,7 @@ _HOUR: Final = 3600.0
 
 def compare_ranges(recording: Recording, change: ReplayChange, vendors: Vendors) -> RangeReplay:
     """Replay a recording as it was and under the change. Raises `AdditionError` for a node that was not recorded."""
-    pods = {pod.uid: pod for pod in recording.pods if pod.requests and waits_within(pod, recording)}
+    pods = {pod.uid: pod for pod in recording.pods if is_decided(pod, recording)}
     before = replay_range(recording, NO_CHANGE, vendors)
     recorded = {uid: read_times(pod, recording) for uid, pod in pods.items()}
     agreeing = sum(_is_agreeing(recorded[uid], before.pods[uid]) for uid in pods)
@@ -125,7 +125,7 @@ def _write_sentence(
 
 def _list_notes(recording: Recording) -> list[InBothLanguages]:
     """List what the replay leaves out of this recording."""
-    decided = [pod for pod in recording.pods if pod.requests and waits_within(pod, recording)]
+    decided = [pod for pod in recording.pods if is_decided(pod, recording)]
     undecided = len(recording.pods) - len(decided)
     lasting = sum(pod.left_at is None or pod.bound_at is None for pod in decided)
     notes = [write_phrase("replay_note_nodes")]
