@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import orjson
@@ -27,6 +27,7 @@ from api.index.report_queries import (
     parse_waiting,
 )
 from api.index.trend_counts import read_trends
+from api.index.waiting.waiting_pods import TRIED_WITHIN
 from api.index.waiting.waiting_requests import read_waiting_requests
 from engine.diagnosis.texts import describe_code, find_actors
 from engine.fit import device_config
@@ -47,8 +48,6 @@ from schemas.reasons import Language
 
 LISTED: Final = 10
 """Number of reasons, namespaces and pools in the report; the trends have the others."""
-_TRIED_WITHIN: Final = timedelta(hours=1)
-"""Time after its last attempt for which a pod counts as waiting: later it may be deleted (docs/api.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ class ReportCollector:
         # For a code only in the range before, the series of the others counts.
         before = [item.total_before or 0 for trends in bind for item in (*trends.items, trends.other) if item]
         since, until = reasons.since, reasons.until
-        tried = format_rfc3339(moment - _TRIED_WITHIN)
+        tried = format_rfc3339(moment - TRIED_WITHIN)
         bounds = (datetime.fromisoformat(since), datetime.fromisoformat(until))
         waiting, placed, held, findings = await asyncio.gather(
             self.index.search(POD_STATES.alias, build_waiting_query(cluster, query.namespace, tried)),
@@ -127,7 +126,7 @@ class ReportCollector:
     async def _find_best_change(
         self, cluster: str, namespace: str | None, moment: datetime, states: Sequence[NodeStateChanged]
     ) -> AdmittingChangeFound | None:
-        waiting = await read_waiting_requests(self.index, cluster, namespace, format_rfc3339(moment - _TRIED_WITHIN))
+        waiting = await read_waiting_requests(self.index, cluster, namespace, format_rfc3339(moment - TRIED_WITHIN))
         columns = await asyncio.to_thread(rebuild_columns, states, self.vendors)
         unregistered = await read_unregistered_for(self.index, columns, cluster, waiting.requests, moment)
         judged = await asyncio.to_thread(judge, columns, waiting.requests, unregistered)

@@ -10,15 +10,16 @@ from typing import Final, NamedTuple
 import orjson
 
 from api.index.nodes.cluster_states import read_states_at
-from api.index.nodes.occupancy_queries import PlacementsPosition, build_placement_filters
+from api.index.nodes.occupancy_queries import PLACEMENTS_LIST, PlacementsPosition, build_placement_filters
 from api.index.reading.client import OpenSearch
-from api.index.reading.pages import ListSource, build_first_position, decode_document, read_page
-from api.index.reading.query_dsl import combine, match_cluster, match_time_range, sort_by, sort_latest_first
+from api.index.reading.pages import build_first_position, decode_document, iterate_buckets, read_page
+from api.index.reading.query_dsl import match_cluster, match_time_range, sort_latest_first
+from api.index.waiting.waiting_pods import TRIED_WITHIN
 from schemas.answers.replays import RecordedNode, RecordedPod, Recording
 from schemas.codec.records import encode_value, format_rfc3339
 from schemas.documents.placements import read_placement
 from schemas.events import NodeStateChanged
-from schemas.indices import ATTEMPTS, NODE_STATES, OCCUPANCY
+from schemas.indices import ATTEMPTS, NODE_STATES
 from schemas.json_types import Json
 from schemas.placements import PodPlacement
 
@@ -27,17 +28,10 @@ MAX_PODS: Final = 20_000
 _PAGE: Final = 500
 _STEP: Final = timedelta(days=1)
 """Time after which registrations are looked at again."""
-_TRIED_WITHIN: Final = timedelta(hours=1)
-"""Time after its last attempt for which a pod counts as waiting, as in lists."""
 _ATTEMPT: Final = [
     "@timestamp", "nodes", "workload", "created_at", "first_judged_at",
     *(f"summary.{name}" for name in ("requests", "constraints", "node_policy", "device_policy", "bind", "description")),
 ]  # fmt: skip
-_PLACEMENTS: Final = ListSource(
-    OCCUPANCY.alias,
-    [sort_latest_first("@timestamp"), *map(sort_by, ("namespace", "pod", "pod_uid", "node"))],
-    {"excludes": ["known", "text", "forecasts"]},
-)
 
 
 class TooManyPodsError(ValueError):
@@ -114,56 +108,34 @@ def _list_devices(state: NodeStateChanged) -> tuple[object, ...]:
 
 async def _read_first_seen(index: OpenSearch, cluster: str, since: datetime, until: datetime) -> Mapping[str, datetime]:
     """Read the time of each node's first state in the range."""
-    body = {
-        "query": combine(
-            [match_cluster(cluster), *match_time_range("@timestamp", format_rfc3339(since), format_rfc3339(until))]
-        ),
-        "size": 0,
-        "track_total_hits": False,
-    }
+    clauses = _match_range(cluster, since, until)
     first = {"first": {"min": {"field": "@timestamp"}}}
-    seen: dict[str, datetime] = {}
-    async for bucket in _iterate_buckets(index, NODE_STATES.alias, body, ("node",), first):
-        seen[bucket["key"]["node"]] = datetime.fromtimestamp(bucket["first"]["value"] / 1000, UTC)
-    return seen
+    buckets = iterate_buckets(index, NODE_STATES.alias, clauses, "first_states", ("node",), first, size=_PAGE)
+    return {
+        bucket["key"]["node"]: datetime.fromtimestamp(bucket["first"]["value"] / 1000, UTC) async for bucket in buckets
+    }
+
+
+def _match_range(cluster: str, since: datetime, until: datetime) -> list[Json]:
+    return [match_cluster(cluster), *match_time_range("@timestamp", format_rfc3339(since), format_rfc3339(until))]
 
 
 async def _read_attempts(
     index: OpenSearch, cluster: str, since: datetime, until: datetime
 ) -> AsyncIterator[tuple[_PodKey, Json]]:
     """Read the last attempt in the range of each pod that wanted devices, and the time of its last repetition."""
-    times = match_time_range("@timestamp", format_rfc3339(since), format_rfc3339(until))
-    body = {"query": combine([match_cluster(cluster), *times]), "size": 0, "track_total_hits": False}
     # A repetition lacks the nodes; the attempt that it repeats began six hours before it at most.
     full = {"bool": {"must_not": [{"exists": {"field": "repeats"}}]}}
     latest = {"top_hits": {"size": 1, "sort": [sort_latest_first("@timestamp")], "_source": _ATTEMPT}}
     sums = {"last": {"max": {"field": "@timestamp"}}, "full": {"filter": full, "aggs": {"latest": latest}}}
-    async for bucket in _iterate_buckets(index, ATTEMPTS.alias, body, ("namespace", "pod", "pod_uid"), sums):
+    clauses, fields = _match_range(cluster, since, until), ("namespace", "pod", "pod_uid")
+    async for bucket in iterate_buckets(index, ATTEMPTS.alias, clauses, "pods", fields, sums, size=_PAGE):
         hits = bucket["full"]["latest"]["hits"]["hits"]
         source = hits[0]["_source"] if hits else {}
         if any(request.get("count") for request in source.get("summary", {}).get("requests") or ()):
             key = bucket["key"]
             last = datetime.fromtimestamp(bucket["last"]["value"] / 1000, UTC)
             yield _PodKey(key["namespace"], key["pod"], key["pod_uid"]), {**source, "last": last}
-
-
-async def _iterate_buckets(
-    index: OpenSearch, alias: str, body: Json, names: tuple[str, ...], sums: Json
-) -> AsyncIterator[Json]:
-    """Iterate over the sums of all distinct values of the fields."""
-    after: Json | None = None
-    while True:
-        composite: Json = {"size": _PAGE, "sources": [{name: {"terms": {"field": name}}} for name in names]}
-        if after is not None:
-            composite["after"] = after
-        answer = await index.search(alias, {**body, "aggs": {"rows": {"composite": composite, "aggs": sums}}})
-        rows = answer.get("aggregations", {}).get("rows", {})
-        buckets = rows.get("buckets", [])
-        for bucket in buckets:
-            yield bucket
-        if len(buckets) < _PAGE:
-            return
-        after = rows["after_key"]
 
 
 async def _read_placements(
@@ -174,7 +146,7 @@ async def _read_placements(
     position: PlacementsPosition | None = build_first_position(PlacementsPosition, *moments, until)
     while position:
         clauses = [*build_placement_filters({"cluster": cluster}, position), {"exists": {"field": "devices"}}]
-        page = await read_page(index, _PLACEMENTS, clauses, position, _PAGE)
+        page = await read_page(index, PLACEMENTS_LIST.source, clauses, position, _PAGE)
         for hit in page.hits:
             yield decode_document(partial(read_placement, hit["_id"]), hit["_source"], hit["_id"])
         position = page.next_position
@@ -189,7 +161,7 @@ def _build_pod(
     if not placement and bind.get("bound"):
         bound_at = datetime.fromisoformat(bind["ended_at"])
     left_at = placement.ended_at if placement else None
-    if attempt and not bound_at and attempt["last"] <= until - _TRIED_WITHIN:
+    if attempt and not bound_at and attempt["last"] <= until - TRIED_WITHIN:
         left_at = attempt["last"]
     described = placement.description if placement else None
     description = described.model_dump() if described else summary.get("description") or {}

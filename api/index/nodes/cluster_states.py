@@ -7,7 +7,7 @@ from typing import Final
 
 from api.index.attempts.attempt_reader import read_states
 from api.index.reading.client import OpenSearch
-from api.index.reading.pages import decode_document
+from api.index.reading.pages import decode_document, iterate_buckets
 from api.index.reading.query_dsl import combine, match_cluster, match_term, match_terms, sort_by, sort_latest_first
 from schemas.codec.records import format_rfc3339
 from schemas.documents.devices import read_node_state
@@ -69,72 +69,36 @@ def _split_into_batches(ids: Sequence[str]) -> list[Sequence[str]]:
     return [ids[start : start + PAGE] for start in range(0, len(ids), PAGE)]
 
 
-def build_latest_states_query(cluster: str, scheduler: str | None, moment: datetime, after: str | None) -> Json:
-    """Build the search for the latest state at ``moment`` of ``PAGE`` nodes after ``after``, by name."""
-    composite: Json = {"size": PAGE, "sources": [{"node": {"terms": {"field": "node"}}}]}
-    if after is not None:
-        composite["after"] = {"node": after}
-    # The scheduler itself precedes readers of logs, whose epoch is 0; within an epoch the last state counts.
-    order = [sort_by("epoch", "desc", "long"), sort_latest_first("@timestamp"), sort_by("revision", "desc", "long")]
-    latest = {"top_hits": {"size": 1, "sort": order, "_source": ["state"]}}
-    written = {"range": {"@timestamp": {"gt": format_rfc3339(moment - _WRITTEN_AGAIN), "lte": format_rfc3339(moment)}}}
-    return {
-        "query": combine([match_cluster(cluster), *match_terms({"scheduler": scheduler}), written]),
-        "size": 0,
-        "track_total_hits": False,
-        "aggs": {"nodes": {"composite": composite, "aggs": {"latest": latest}}},
-    }
-
-
 async def read_states_at(index: OpenSearch, cluster: str, scheduler: str | None, moment: datetime) -> ClusterStates:
     """Read the latest state of each node at ``moment``, of ``scheduler`` if one is given."""
+    # The scheduler itself precedes readers of logs, whose epoch is 0; within an epoch the last state counts.
+    order = [sort_by("epoch", "desc", "long"), sort_latest_first("@timestamp"), sort_by("revision", "desc", "long")]
+    latest = {"latest": {"top_hits": {"size": 1, "sort": order, "_source": ["state"]}}}
+    written = {"range": {"@timestamp": {"gt": format_rfc3339(moment - _WRITTEN_AGAIN), "lte": format_rfc3339(moment)}}}
+    clauses = [match_cluster(cluster), *match_terms({"scheduler": scheduler}), written]
     states: list[NodeStateChanged] = []
-    after: str | None = None
-    while True:
-        answer = await index.search(NODE_STATES.alias, build_latest_states_query(cluster, scheduler, moment, after))
-        nodes = answer.get("aggregations", {}).get("nodes", {})
-        buckets = nodes.get("buckets", [])
-        for bucket in buckets:
-            (hit,) = bucket["latest"]["hits"]["hits"]
-            states.append(decode_document(read_node_state, hit["_source"], hit["_id"]))
-        if len(buckets) < PAGE:
-            # A state without a node has devices whose node a log does not name.
-            return ClusterStates([state for state in states if state.node and state.uuid], [], [])
-        after = nodes["after_key"]["node"]
+    async for bucket in iterate_buckets(index, NODE_STATES.alias, clauses, "nodes", ("node",), latest, size=PAGE):
+        (hit,) = bucket["latest"]["hits"]["hits"]
+        states.append(decode_document(read_node_state, hit["_source"], hit["_id"]))
+    # A state without a node has devices whose node a log does not name.
+    return ClusterStates([state for state in states if state.node and state.uuid], [], [])
 
 
 _STATUS_PAGE: Final = 1_000
 """Number of nodes that one search returns, with a single field each."""
 
 
-def build_statuses_query(cluster: str, moment: datetime, after: str | None) -> Json:
-    """Build the search for the last reports until ``moment`` of ``_STATUS_PAGE`` nodes after ``after``, by name."""
-    composite: Json = {"size": _STATUS_PAGE, "sources": [{"node": {"terms": {"field": "node"}}}]}
-    if after is not None:
-        composite["after"] = {"node": after}
-    sort = [sort_latest_first("@timestamp")]
-    latest = {"top_hits": {"size": 1, "sort": sort, "_source": ["event.unschedulable"]}}
-    by_then = {"range": {"@timestamp": {"lte": format_rfc3339(moment)}}}
-    return {
-        "query": combine([match_cluster(cluster), match_term("kind", "node-observed"), by_then]),
-        "size": 0,
-        "track_total_hits": False,
-        "aggs": {"nodes": {"composite": composite, "aggs": {"latest": latest}}},
-    }
-
-
 async def read_cordoned_nodes(index: OpenSearch, cluster: str, moment: datetime) -> frozenset[str]:
     """Read the names of nodes that were cordoned at ``moment``. Raises as ``OpenSearch.search``."""
+    sort = [sort_latest_first("@timestamp")]
+    latest = {"latest": {"top_hits": {"size": 1, "sort": sort, "_source": ["event.unschedulable"]}}}
+    by_then = {"range": {"@timestamp": {"lte": format_rfc3339(moment)}}}
+    clauses = [match_cluster(cluster), match_term("kind", "node-observed"), by_then]
     cordoned: set[str] = set()
-    after: str | None = None
-    while True:
-        answer = await index.search(OBSERVATIONS.alias, build_statuses_query(cluster, moment, after))
-        nodes = answer.get("aggregations", {}).get("nodes", {})
-        buckets = nodes.get("buckets", [])
-        for bucket in buckets:
-            (hit,) = bucket["latest"]["hits"]["hits"]
-            if hit["_source"].get("event", {}).get("unschedulable"):
-                cordoned.add(bucket["key"]["node"])
-        if len(buckets) < _STATUS_PAGE:
-            return frozenset(cordoned)
-        after = nodes["after_key"]["node"]
+    async for bucket in iterate_buckets(
+        index, OBSERVATIONS.alias, clauses, "nodes", ("node",), latest, size=_STATUS_PAGE
+    ):
+        (hit,) = bucket["latest"]["hits"]["hits"]
+        if hit["_source"].get("event", {}).get("unschedulable"):
+            cordoned.add(bucket["key"]["node"])
+    return frozenset(cordoned)

@@ -5,7 +5,7 @@ between pages; a node allows only 300 open searches. New items sort before the p
 stay the same when a document is written again: no item appears twice.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
@@ -113,6 +113,26 @@ class Page(Generic[P]):
     """Beginning of the next page; None after the last one."""
     counts: Json | None = None
     """Result of ``ListSource.counts``; None after the first page."""
+
+
+async def iterate_buckets(
+    index: Searcher, alias: str, clauses: Sequence[Json], name: str, fields: Sequence[str], sums: Json, *, size: int
+) -> AsyncIterator[Json]:
+    """Iterate over the buckets of an aggregation ``name``: one for each distinct value of the fields, in their order.
+
+    sums: aggregations of each bucket. size: buckets of one search. Raises as ``OpenSearch.search``.
+    """
+    composite: Json = {"size": size, "sources": [{field: {"terms": {"field": field}}} for field in fields]}
+    while True:
+        body = {"query": combine(clauses), "size": 0, "track_total_hits": False}
+        answer = await index.search(alias, {**body, "aggs": {name: {"composite": composite, "aggs": sums}}})
+        page = answer.get("aggregations", {}).get(name, {})
+        buckets = page.get("buckets", [])
+        for bucket in buckets:
+            yield bucket
+        if len(buckets) < size:
+            return
+        composite = {**composite, "after": page["after_key"]}
 
 
 async def read_page(index: Searcher, source: ListSource, clauses: Sequence[Json], position: P, limit: int) -> Page[P]:

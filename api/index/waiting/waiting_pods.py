@@ -4,7 +4,7 @@ A pod's name and the beginning of its wait do not change while it waits.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from pydantic import FiniteFloat
@@ -31,6 +31,8 @@ from schemas.documents.pod_states import WAITING
 from schemas.events import PodWait, WorkloadObserved
 from schemas.json_types import Json
 
+TRIED_WITHIN: Final = timedelta(hours=1)
+"""Time after its last attempt for which a pod counts as waiting: later it may be deleted (docs/api.md)."""
 FIELDS: Final = [
     "@timestamp", "attempt_id", "namespace", "pod", "pod_uid", "scheduler", "status", "reasons", "workload",
     "pod_group", "queue", "priority_class", "created_at", "first_judged_at", "attempts", "wait",
