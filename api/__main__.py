@@ -23,6 +23,7 @@ from runtime.settings.names import DEFAULT_CLUSTER
 from runtime.settings.opensearch_connection import OpenSearchConnection
 from runtime.settings.settings import read
 from runtime.settings.variables import derive_variable
+from runtime.signals import collect_garbage_seldom
 from runtime.telemetry import logs
 from runtime.telemetry.health import report_no_problem, serving
 from runtime.telemetry.tracing import tracing
@@ -138,6 +139,7 @@ def _listen_and_serve(settings: Settings) -> None:
         with serving(
             settings.metrics_address, server.app.state.registry, report_no_problem, server.explain_unreadiness
         ):
+            collect_garbage_seldom()
             server.run(sockets=[listening])
 
 

@@ -1,7 +1,6 @@
 """The command line of ``schedulerlog all``."""
 
 import asyncio
-import gc
 import os
 import sys
 from datetime import timedelta
@@ -23,7 +22,7 @@ from runtime.kubernetes.credentials import is_configured
 from runtime.kubernetes.errors import KubeApiError, KubeConfigError
 from runtime.refused_credentials import end_when_refused
 from runtime.settings.flags import with_settings
-from runtime.signals import create_stop_event, run_until_first_ends
+from runtime.signals import collect_garbage_seldom, create_stop_event, run_until_first_ends
 from runtime.supervision import CrashLoopError, RestartPolicy, Supervisor
 from runtime.telemetry import logs
 from runtime.telemetry.parts_health import PartsHealth
@@ -104,7 +103,7 @@ async def _run(settings: SingleProcessSettings, choice: Choice, provision_wait: 
         if choice.listening:
             typer.echo(describe_address(choice.listening, is_secured=settings.api_cert_file is not None))
             sys.stdout.flush()
-        _collect_garbage_seldom()
+        collect_garbage_seldom()
         policy = RestartPolicy(_FATAL, _PASSING, longest_pause_seconds=settings.max_backoff_seconds)
         await run_until_first_ends(Supervisor(parts, health, policy).run(stop), end_when_refused())
 
@@ -113,9 +112,3 @@ async def _provision(settings: SingleProcessSettings, wait: timedelta) -> None:
     from pipeline.admin.provision import provision
 
     await provision(settings, wait, lambda _: None)
-
-
-def _collect_garbage_seldom() -> None:
-    # As in the worker: records live briefly and have no reference cycles.
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)

@@ -5,7 +5,6 @@ ones. A batch is bounded, and no more than two are in memory.
 """
 
 import asyncio
-import gc
 import logging
 import time
 from collections.abc import Iterable, Sequence
@@ -64,10 +63,6 @@ async def run(settings: IndexSettings, group: str, tracing: Tracing = NO_TRACING
     Raises ``NotProvisionedError`` if topics or templates are missing, ``SettingError`` if the metrics address is in
     use.
     """
-    # Records live briefly and have no reference cycles: with the default thresholds the collector would search them
-    # again and again, and find nothing.
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
     await run_until_stopped(work(settings, group, tracing))
 
 

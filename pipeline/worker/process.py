@@ -1,7 +1,6 @@
 """The worker as a process, which ends at a signal or at an error that waiting does not cure."""
 
 import asyncio
-import gc
 import logging
 import time
 from collections.abc import Coroutine
@@ -71,10 +70,6 @@ async def run(settings: WorkerSettings, tracing: Tracing = NO_TRACING) -> None:
     Raises ``NotProvisionedError`` where topics are missing or have too few partitions, ``StuckError`` where there are
     records to read and no progress, ``SettingError`` where the metrics address is in use.
     """
-    # Records live briefly and have no reference cycles: with the default thresholds the collector would search them
-    # again and again, and find nothing.
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
     await run_until_stopped(work(settings, tracing))
 
 
