@@ -63,6 +63,9 @@ class Index:
     ``all``: one index has all documents, because they change for longer; they expire one by one, by ``@timestamp``."""
     is_written_daily: bool = False
     """True if a document is written again each day, under the same id, and what it was on each day is kept."""
+    sorted_by: str | None = None
+    """Field whose equal documents lie side by side in an index, because they are read together; None for the order in
+    which they came. An index that is there keeps its order."""
 
     def name(self, started_at: datetime) -> str:
         """Name the index of a document about this time: by the first day of its period."""
@@ -129,6 +132,7 @@ class Index:
             # OpenSearch refuses an index template that names a component template that is not there.
             "composed_of": [SETTINGS_TEMPLATE, *custom],
             "template": {
+                **({"settings": {"index": {"sort": {"field": [self.sorted_by]}}}} if self.sorted_by else {}),
                 "aliases": {self.alias: {}},
                 "mappings": {
                     "dynamic": "strict",

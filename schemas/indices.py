@@ -136,6 +136,8 @@ OCCUPANCY: Final = Index(
     alias="schedulerlog-occupancy",
     description="Placements: one document for each, with pod, node, devices, beginning and end",
     period="month",
+    # Documents are compressed in blocks: those of a page of nodes would lie in as many blocks as there are pods.
+    sorted_by="node",
     properties={
         **ATTEMPT,
         "ended_at": DATE,

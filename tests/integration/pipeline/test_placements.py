@@ -164,6 +164,16 @@ def read_documents(running: Pipeline, alias: str) -> dict[str, Any]:
     return {f"{hit['_index']}/{hit['_id']}": hit for hit in answer.get("hits", {}).get("hits", [])}
 
 
+def list_nodes_as_stored(running: Pipeline) -> list[str]:
+    """List the node of each placement in the order in which the index stores them."""
+    url = f"{running.servers.opensearch_url}/schedulerlog-occupancy"
+    for path in ("_forcemerge?max_num_segments=1", "_refresh"):
+        httpx.post(f"{url}/{path}", timeout=60).raise_for_status()
+    body = {"size": 10_000, "sort": ["_doc"], "_source": ["node"]}
+    hits = httpx.post(f"{url}/_search", json=body, timeout=30).json()["hits"]["hits"]
+    return [hit["_source"]["node"] for hit in hits]
+
+
 def read_everything(running: Pipeline) -> dict[str, Any]:
     aliases = ("schedulerlog-occupancy", "schedulerlog-observations", "schedulerlog-findings")
     return {id_: hit for alias in aliases for id_, hit in read_documents(running, alias).items()}
@@ -189,6 +199,8 @@ def test_placements_are_known_however_often_the_process_is_killed(running: Pipel
         running.processes.kill("placements")
         running.start_placements()
     assert until(lambda: read_placements(running), lambda placements: placements == expected) == expected
+    stored = list_nodes_as_stored(running)
+    assert stored == sorted(stored) and len({*stored}) == NODE_COUNT
     # A pod that is seen twice in the same state is observed once.
     observed = read_documents(running, "schedulerlog-observations")
     running_once = [hit for hit in observed.values() if hit["_source"].get("phase") == "Running"]
