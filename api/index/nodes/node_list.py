@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from api.http.cluster import Cluster
 from api.http.pagination import Position
-from api.index.nodes.node_occupancy import describe_occupancy, is_usable
+from api.index.nodes.node_occupancy import count_free_devices, describe_devices, is_usable, list_current
 from api.index.observations import (
     NODE_KINDS,
     aggregate_latest_by_scheduler,
@@ -21,7 +21,7 @@ from engine.capacity.fleet import add_devices
 from engine.summaries.node_pools import find_pool
 from engine.summaries.trends import PoolOf
 from schemas.answers.nodes import NodeListed, NodeLock, RegistrationListed
-from schemas.answers.placements import DeviceOccupancy, NodeOccupancy
+from schemas.answers.placements import DeviceOccupancy
 from schemas.codec.records import format_rfc3339
 from schemas.documents.observations import Observed
 from schemas.events import BindOutcome, NodeChecked, NodeObserved, NodeRegistered
@@ -139,10 +139,10 @@ def to_listed_node(
 ) -> NodeListed:
     """Convert the records of a node into an item of the list. pool_of: pools by the names of nodes."""
     registrations = [event for event in records.observed if isinstance(event, NodeRegistered)]
-    devices = [row for event in registrations for row in iterate_registered_devices(event)]
+    registered = [row for event in registrations for row in iterate_registered_devices(event)]
     status = find_latest_status(records.observed)
     cordoned = is_cordoned(status)
-    occupancy = describe_occupancy(cluster, node, now, records.placements, devices, cordoned=cordoned)
+    devices = describe_devices(list_current(records.placements, now), registered)
     pool, source = find_pool(node, pool_of)
     return NodeListed(
         node=node,
@@ -166,8 +166,8 @@ def to_listed_node(
         cordoned=cordoned,
         lock=records.lock,
         pods=len(records.placements),
-        **_count_free(occupancy),
-        **add_devices(occupancy.devices, is_closed=bool(cordoned))._asdict(),
+        **_count_free(devices, is_closed=bool(cordoned)),
+        **add_devices(devices, is_closed=bool(cordoned))._asdict(),
         path=cluster.link_node(node),
         occupancy=f"{cluster.link_node(node)}/occupancy",
     )
@@ -178,10 +178,9 @@ def _find_ready(status: NodeObserved | None) -> str | None:
     return next((condition.status for condition in conditions if condition.type == "Ready"), None)
 
 
-def _count_free(occupancy: NodeOccupancy) -> Mapping[str, Any]:
-    """Count free devices and memory; None if an amount is unknown."""
-    devices = occupancy.devices
-    usable = [] if occupancy.cordoned else [device for device in devices if is_usable(device)]
+def _count_free(devices: Sequence[DeviceOccupancy], *, is_closed: bool) -> Mapping[str, Any]:
+    """Count free devices and memory; None if an amount is unknown. is_closed: the node is cordoned."""
+    usable = [] if is_closed else [device for device in devices if is_usable(device)]
     free = [count_free_memory_mib(device) for device in usable]
     amounts = [amount for amount in free if amount is not None]
     is_known = bool(devices) and len(amounts) == len(free)
@@ -191,7 +190,7 @@ def _count_free(occupancy: NodeOccupancy) -> Mapping[str, Any]:
         "devices": len(devices),
         "unhealthy_devices": sum(device.healthy is False for device in devices),
         "cordoned_devices": sum(device.cordoned is True for device in devices),
-        "free_devices": occupancy.free_devices,
+        "free_devices": count_free_devices(usable),
         "memory_free_mib": total if is_known else None,
         "largest_free_mib": max(amounts, default=0) if is_known else None,
         "fragmentation": (round(in_pieces / total, 3) if total else 0.0) if is_known else None,

@@ -31,28 +31,40 @@ def describe_occupancy(
     Placements of other times are left out. Its devices are those of ``registered``, in their order, then any other that
     a pod holds; only ``device`` (a UUID) if one is given. ``cordoned``: true if the node takes no further pods.
     """
-    current = sorted(
-        (placement for placement in placements if placement.is_on(moment)),
-        key=lambda placement: (placement.started_at, str(placement.pod)),
-    )
-    registrations: dict[str, DeviceRegistered | None] = {row.uuid: row for row in registered}
-    # A device can be allocated and not registered: its registration is unknown, or it was lost in the meantime.
-    registrations |= {
-        row.uuid: None for placement in current for row in placement.allocations if row.uuid not in registrations
-    }
-    devices = [
-        _to_device_occupancy(uuid, registration, current)
-        for uuid, registration in registrations.items()
-        if device in (None, uuid)
-    ]
+    current = list_current(placements, moment)
+    devices = [row for row in describe_devices(current, registered) if device in (None, row.uuid)]
     return NodeOccupancy(
         node=node,
         at=format_rfc3339(moment),
         cordoned=cordoned,
         devices=devices,
-        free_devices=0 if cordoned else sum(is_usable(row) and not row.held_by for row in devices),
+        free_devices=0 if cordoned else count_free_devices(devices),
         pods=[_to_pod_on_node(cluster, placement) for placement in current],
     )
+
+
+def list_current(placements: Iterable[PodPlacement], moment: datetime) -> list[PodPlacement]:
+    """List the placements of pods that were there at ``moment``, by start and name."""
+    return sorted(
+        (placement for placement in placements if placement.is_on(moment)),
+        key=lambda placement: (placement.started_at, str(placement.pod)),
+    )
+
+
+def describe_devices(current: Sequence[PodPlacement], registered: Iterable[DeviceRegistered]) -> list[DeviceOccupancy]:
+    """Describe what the pods of ``current`` hold of each device: those of ``registered``, in their order, then others
+    that a pod holds."""
+    registrations: dict[str, DeviceRegistered | None] = {row.uuid: row for row in registered}
+    # A device can be allocated and not registered: its registration is unknown, or it was lost in the meantime.
+    registrations |= {
+        row.uuid: None for placement in current for row in placement.allocations if row.uuid not in registrations
+    }
+    return [_to_device_occupancy(uuid, registration, current) for uuid, registration in registrations.items()]
+
+
+def count_free_devices(devices: Iterable[DeviceOccupancy]) -> int:
+    """Count the devices that a pod could get completely on a node that is not cordoned."""
+    return sum(is_usable(device) and not device.held_by for device in devices)
 
 
 def is_usable(device: DeviceOccupancy) -> bool:
