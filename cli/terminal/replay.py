@@ -21,7 +21,9 @@ from schemas.json_types import Json
 
 _COMPARED: Final = {"chosen": "chosen node", "fit_nodes": "nodes that fit", "reasons": "nodes by reason"}
 """Compared fields of an attempt's details, and their names."""
-_MAX_WORKLOADS: Final = 20
+_STARTS: Final = ("recorded_start", "replayed_start")
+_MAX_ROWS: Final = 20
+"""Workloads or pods of one table."""
 
 
 @with_api_options
@@ -139,9 +141,27 @@ def _show_range(screen: Screen, answer: Json) -> None:
             screen.skip_line()
             screen.print_line(title, "bold")
             _show_workloads(screen, answer[field])
+    if answer["differing"] and not answer["is_reproduced"]:
+        screen.skip_line()
+        screen.print_line("Not like the record", "bold")
+        starts = [
+            [f"{pod['namespace']}/{pod['name']}", *(_write_start(pod[name]) for name in _STARTS)]
+            for pod in answer["differing"][:_MAX_ROWS]
+        ]
+        screen.print_table(["POD", "RECORDED START", "REPLAYED START"], starts, indent=2)
+        _show_rest(screen, len(answer["differing"]))
     screen.skip_line()
     for note in answer["notes"]:
         screen.print_line(note["en"], "dim")
+
+
+def _write_start(time: str | None) -> str:
+    return format_time(time) or "none"
+
+
+def _show_rest(screen: Screen, rows: int) -> None:
+    if rows > _MAX_ROWS:
+        screen.print_line(f"… and {rows - _MAX_ROWS:,} more (-o json has all)", "dim", indent=2)
 
 
 def _show_workloads(screen: Screen, workloads: list[Json]) -> None:
@@ -152,11 +172,10 @@ def _show_workloads(screen: Screen, workloads: list[Json]) -> None:
             f"{row['started_before']:,} → {row['started_after']:,}",
             f"{format_gpu_hours(row['before_gpu_hours'])} → {format_gpu_hours(row['after_gpu_hours'])}",
         ]
-        for row in workloads[:_MAX_WORKLOADS]
+        for row in workloads[:_MAX_ROWS]
     ]
     screen.print_table(["WORKLOAD", "#PODS", "#STARTED", "#GPU HOURS WAITED"], rows, indent=2)
-    if len(workloads) > _MAX_WORKLOADS:
-        screen.print_line(f"… and {len(workloads) - _MAX_WORKLOADS:,} more (-o json has all)", "dim", indent=2)
+    _show_rest(screen, len(workloads))
 
 
 def _decide_again(namespace: str, name: str, record: Json, cluster: bytes) -> Json:

@@ -3,8 +3,10 @@
 recording ──▶ replay as it was ──▶ like the record? ──▶ replay under the change ──▶ who waits less, who longer
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Final
 
 from engine.capacity.replay import NO_CHANGE, PodTimes, ReplayChange, is_decided, read_times, replay_range
@@ -12,7 +14,7 @@ from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import count_devices
 from engine.hami.vendors import Vendors
 from schemas.answers.diagnosis import InBothLanguages
-from schemas.answers.replays import RangeReplay, RecordedPod, Recording, ReplayedWaits, ReplayedWorkload
+from schemas.answers.replays import DifferingPod, RangeReplay, RecordedPod, Recording, ReplayedWaits, ReplayedWorkload
 
 _AGREEING_SHARE: Final = 0.8
 """Least share of pods whose replay is like their record, for a difference to be given."""
@@ -30,7 +32,8 @@ def compare_ranges(recording: Recording, change: ReplayChange, vendors: Vendors)
     pods = {pod.uid: pod for pod in recording.pods if is_decided(pod, recording)}
     before = replay_range(recording, NO_CHANGE, vendors)
     recorded = {uid: read_times(pod, recording) for uid, pod in pods.items()}
-    agreeing = sum(_is_agreeing(recorded[uid], before.pods[uid]) for uid in pods)
+    differing = _list_differing(pods, recorded, before.pods)
+    agreeing = len(pods) - len(differing)
     waits = [_sum_waits(pods, times) for times in (recorded, before.pods)]
     is_reproduced = bool(pods) and agreeing >= _AGREEING_SHARE * len(pods) and _is_near(waits[0], waits[1])
     after = replay_range(recording, change, vendors) if is_reproduced else None
@@ -51,11 +54,38 @@ def compare_ranges(recording: Recording, change: ReplayChange, vendors: Vendors)
         changed=changed,
         agreeing=agreeing,
         is_reproduced=is_reproduced,
+        differing=differing,
         sentence=_write_sentence(described, len(pods), agreeing, waits[1], changed, len(shorter), len(longer)),
         shorter=shorter,
         longer=longer,
         notes=_list_notes(recording),
     )
+
+
+def _list_differing(
+    pods: Mapping[str, RecordedPod], recorded: Mapping[str, PodTimes], replayed: Mapping[str, PodTimes]
+) -> list[DifferingPod]:
+    """List the pods whose replay is not like their record: those that were placed only once, then the longest
+    differences."""
+    rows = [
+        (recorded[uid].start, replayed[uid].start, pod)
+        for uid, pod in pods.items()
+        if not _is_agreeing(recorded[uid], replayed[uid])
+    ]
+    rows.sort(key=lambda row: -abs(row[0] - row[1]) if row[0] is not None and row[1] is not None else -math.inf)
+    return [
+        DifferingPod(
+            namespace=pod.namespace,
+            name=pod.name,
+            recorded_start=_to_moment(first),
+            replayed_start=_to_moment(second),
+        )
+        for first, second, pod in rows
+    ]
+
+
+def _to_moment(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
 def _is_agreeing(recorded: PodTimes, replayed: PodTimes) -> bool:

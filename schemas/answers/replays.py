@@ -73,6 +73,15 @@ class ReplayedWorkload(Answer):
     after_gpu_hours: float
 
 
+class DifferingPod(Answer):
+    """A pod whose replay without a change is not like its record."""
+
+    namespace: str
+    name: str
+    recorded_start: AwareDatetime | None = Field(description="Null where no node took it within the range.")
+    replayed_start: AwareDatetime | None
+
+
 class RangeReplay(Answer):
     """A range of time decided again twice, as it was and with a change; nothing was written."""
 
@@ -92,6 +101,9 @@ class RangeReplay(Answer):
     is_reproduced: bool = Field(
         description="True where the replay without a change is like the record: four fifths of the pods agree, and the "
         "GPU-hours differ by a fifth at most, or by one at most."
+    )
+    differing: list[DifferingPod] = Field(
+        description="The other pods, those that were placed only once first, then by the difference."
     )
     sentence: InBothLanguages
     shorter: list[ReplayedWorkload] = Field(description="Workloads that wait less, the greatest difference first.")

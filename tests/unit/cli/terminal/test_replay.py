@@ -103,6 +103,13 @@ def test_a_range_that_something_else_decided_gets_no_difference(monkeypatch: pyt
     assert done.exit_code == 1, done.output
     assert done.stdout.startswith("The replay without a change is not like the record (0 of 3 pods agree)")
     assert "with the change" not in done.stdout
+    # They left before they were bound: nothing holds the node, and in the replay each starts when it comes.
+    rows = [line.split() for line in done.stdout.partition("Not like the record")[2].splitlines() if "llm/" in line]
+    assert [(row[0], row[2], row[4]) for row in rows] == [
+        ("llm/c", "08:00:00", "01:00:00"),
+        ("llm/b", "05:00:00", "00:30:00"),
+        ("llm/a", "03:00:00", "00:00:00"),
+    ]
 
 
 @pytest.mark.parametrize(
