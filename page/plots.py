@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
-from page.colours import choose_colour
+from page.colours import choose_colour, choose_colours
 from page.formats import escape_hidden, format_amount, parse_time
 from page.time_axis import draw_time_axis
 
@@ -27,7 +27,7 @@ _BAR: Final = Markup(
 
 class Series(NamedTuple):
     key: str
-    """Name that decides the colour."""
+    """Name that decides the colour; empty for what has no name, whose title says what it is."""
     values: Sequence[float]
     title: str = ""
     """Name for people; empty for the key."""
@@ -55,15 +55,15 @@ def draw_bars_over_time(
     """
     highest = find_highest_bar(series)
     width = WIDTH / max(len(times), 1)
-    parts = []
+    parts, colours = [], choose_colours([layer.key for layer in series])
     for index, time in enumerate(times if highest else ()):
         bottom = float(HEIGHT)
-        for layer in series:
+        for layer, colour in zip(series, colours, strict=True):
             height = layer.values[index] / highest * HEIGHT
             bottom -= height
             if height:
                 part = _PART.format(
-                    choose_colour(layer.key),
+                    colour,
                     index * width,
                     bottom,
                     max(width - 1, 1),

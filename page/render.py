@@ -10,7 +10,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 
 from page import formats
-from page.colours import choose_colour
 from page.commands import write_curl, write_kubectl, write_kubectl_simulation, write_terminal_command
 from page.device_fills import draw_devices, group_nodes
 from page.page_context import NAVIGATION, ROOT, PageContext
@@ -66,7 +65,6 @@ def build_environment() -> Environment:
         "draw_time_axis": draw_time_axis,
         "draw_waits": draw_waits,
         "find_ends": find_ends,
-        "choose_colour": choose_colour,
         "map_pod_colours": map_pod_colours,
         "write_curl": write_curl,
         "write_kubectl": write_kubectl,

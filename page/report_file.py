@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final, Literal
 
+from page.colours import choose_colours
 from page.formats import escape_hidden, format_duration, format_hours, format_mib, format_second
 from page.plots import Series, draw_bars_over_time, draw_bars_side_by_side, find_highest_bar
 from page.render import build_environment
@@ -85,8 +86,14 @@ def _write_csv(report: FailureReport) -> str:
 def build_view(report: FailureReport) -> dict[str, Any]:
     """Build the view of ``report_body.html``."""
     say = partial(get_text, report.language)
-    all_series = report.over_time.list_series(say("report.other"), say("report.unknown"))
-    over_time = [Series(item.key, item.values) for item in all_series]
+    over_time = [
+        *(Series(item.key, item.values) for item in report.over_time.items),
+        *(
+            Series("", item.values, say(f"report.{name}"))
+            for name in ("other", "unknown")
+            if (item := getattr(report.over_time, name))
+        ),
+    ]
     causes = {
         name: [(cause.cause or say("report.unknown"), cause.gpu_hours) for cause in getattr(report, name).causes]
         for name in ("waiting", "placed")
@@ -100,7 +107,8 @@ def build_view(report: FailureReport) -> dict[str, Any]:
             for name, bars in causes.items()
         },
     }
-    legend = [series.key for series in over_time]
+    colours = choose_colours([series.key for series in over_time])
+    legend = [(series.title or series.key, colour) for series, colour in zip(over_time, colours, strict=True)]
     return {
         "report": report,
         "plots": plots,

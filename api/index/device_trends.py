@@ -49,7 +49,7 @@ def build_device_trends_query(
     members: Mapping[str, Sequence[str]] | None,
     keys: Sequence[str] | None = None,
 ) -> Json:
-    """Build the search for the sums of each interval, of all and by series.
+    """Build the search for the sums of each interval: of all, by series, and of the pods that belong to none.
 
     members: nodes by pool; None if not by pool. keys: the only series to sum; None for the largest.
     """
@@ -65,15 +65,19 @@ def build_device_trends_query(
         },
     }
     series: Json
+    belonging: Json
     if members is None:
+        belonging = {"exists": {"field": query.by}}
         terms: Json = {"field": query.by, "size": query.limit, "order": [{"total": "desc"}, {"_key": "asc"}]}
         series = {"terms": terms if keys is None else terms | {"include": list(keys)}, "aggs": sums}
     else:
+        belonging = {"terms": {"node": [node for nodes in members.values() for node in nodes]}}
         filters = {pool: {"terms": {"node": nodes}} for pool, nodes in members.items()}
         series = {"filters": {"filters": filters}, "aggs": sums}
     # Without one pool or key there is nothing to filter by.
     has_series = members != {} and keys != []
-    return _build_body(cluster, query, full_range, sums | ({"series": series} if has_series else {}))
+    without = {"without": {"filter": {"bool": {"must_not": [belonging]}}, "aggs": sums}} if not query.key else {}
+    return _build_body(cluster, query, full_range, sums | without | ({"series": series} if has_series else {}))
 
 
 def _sum_seconds(query: TrendsQuery, interval: _Interval) -> Json:
@@ -108,14 +112,17 @@ def parse_device_trends(query: TrendsQuery, span: TrendRange, answer: Json, befo
         _to_series(key, _parse_values(bucket, count), None if totals_before is None else totals_before.get(key, 0))
         for key, bucket in ranked
     ]
-    aggregations = answer.get("aggregations", {})
-    together = _parse_values(aggregations, count)
-    left = [max(0, total - sum(item.values[position] for item in items)) for position, total in enumerate(together)]
-    has_others = any(left) and not query.key
+    unknown, named = None, [*items]
+    if bucket := answer.get("aggregations", {}).get("without"):
+        before_it = None if before is None else _parse_total(before.get("aggregations", {}).get("without", {}))
+        unknown = _to_series("", _parse_values(bucket, count), before_it)
+        named.append(unknown)
+    together = _parse_values(answer.get("aggregations", {}), count)
+    left = [max(0, total - sum(item.values[position] for item in named)) for position, total in enumerate(together)]
     left_before = None
     if before is not None and totals_before is not None:
-        listed_before = sum(totals_before.get(item.key, 0) for item in items)
-        left_before = max(0, _parse_total(before.get("aggregations", {})) - listed_before)
+        listed = sum(item.total_before or 0 for item in named)
+        left_before = max(0, _parse_total(before.get("aggregations", {})) - listed)
     return Trends(
         by=query.by,
         count=query.count,
@@ -124,7 +131,8 @@ def parse_device_trends(query: TrendsQuery, span: TrendRange, answer: Json, befo
         interval_seconds=int(span.interval.total_seconds()),
         times=[format_rfc3339(interval.since) for interval in _divide(span)],
         items=items,
-        other=_to_series("", left, left_before) if has_others else None,
+        other=_to_series("", left, left_before) if any(left) and not query.key else None,
+        unknown=unknown if unknown and any(unknown.values) else None,
     )
 
 

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from api.http.trends_query import DEVICE_SECONDS, INTERVALS
 from api.ui.page_shell import MENDED, PageShell, build_context, select_parameters
+from page.colours import choose_colours
 from page.formats import format_amount, format_duration, format_hours, parse_time
 from page.page_context import ROOT
 from page.plots import Series, draw_bars_over_time
@@ -90,7 +91,7 @@ def _to_bars(request: Request, trends: Json, item: Json, name: str = "") -> Seri
     title = name or (context.get_text(f"{words[dimension]}.{key}") if dimension in words and key else key)
     ends = [*trends["times"][1:], trends["until"]]
     addresses = [_link_attempts(request, trends, key, *bounds) for bounds in zip(trends["times"], ends, strict=True)]
-    return Series(key or title, item["values"], title, addresses if all(addresses) else ())
+    return Series(key, item["values"], title, addresses if all(addresses) else ())
 
 
 def _link_attempts(request: Request, trends: Json, key: str, since: str, until: str) -> str:
@@ -116,7 +117,8 @@ class ReportPages:
             shorter = await self.shell.ask(request, "/trends", **parameters | {"since": since}) if since else answered
             answered = shorter if shorter.is_right else answered
         context, body = build_context(request), answered.parse_json()
-        named = _list_named(body, context.get_text("report.other"), context.get_text("report.unknown"))
+        unnamed = "report.unrecorded" if body.get("count") in DEVICE_SECONDS else "report.unknown"
+        named = _list_named(body, context.get_text("report.other"), context.get_text(unnamed))
         series = [item for item, _ in named]
         bars = [_to_bars(request, body, item, name) for item, name in named]
         write_value = _choose_format(body, context.language)
@@ -125,6 +127,7 @@ class ReportPages:
             "problem": None if answered.is_right else body,
             "trends": body,
             "names": [bar.title for bar in bars],
+            "colours": choose_colours([bar.key for bar in bars]),
             "links": [_link_attempts(request, body, item["key"], body["since"], body["until"]) for item in series],
             "series": series,
             "plot": draw_bars_over_time(

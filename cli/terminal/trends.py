@@ -68,7 +68,8 @@ def trends(
 def _show(screen: Screen, answer: Json, namespace: str, *, is_wide: bool) -> None:
     unknown = answer.get("unknown")
     series = [*answer["items"], *([answer["other"]] if answer["other"] else ())]
-    series += [unknown | {"key": "(not known)"}] if unknown else []
+    unnamed = "(none recorded)" if answer["count"] in _DEVICE_SECONDS else "(not known)"
+    series += [unknown | {"key": unnamed}] if unknown else []
     where = f" in namespace {namespace}" if namespace else ""
     times = f"from {format_time(answer['since'])} to {format_time(answer['until'])} UTC"
     if not series:

@@ -45,7 +45,9 @@ class Trends(Answer):
     unknown: TrendSeries | None = Field(
         None,
         description="With `by=obstacle` and without `key`: attempts that placed no pod, of which no obstacle is "
-        "counted: a bind has no result yet, or they were counted by an earlier version. Null where there is none.",
+        "counted: a bind has no result yet, or they were counted by an earlier version. Of devices held or waited for: "
+        "those of pods of which no workload, queue or priority class is recorded, or on nodes of no pool. Null where "
+        "there is none.",
     )
 
     def list_series(self, other: str = "", unknown: str = "") -> list[TrendSeries]:

@@ -122,14 +122,17 @@ def test_devices_held_are_those_of_a_count_minute_by_minute(held: Served) -> Non
     assert only["other"]["values"] == add_up(hours, namespace="vision")
 
 
-def test_devices_held_by_pool_follow_the_setting_and_nodes_of_none_are_the_others(held: Served) -> None:
+def test_devices_held_by_pool_follow_the_setting_and_nodes_of_none_are_apart(held: Served) -> None:
     answer = fetch(held, by="pool")
     hours = range(4, 0, -1)
     assert {item["key"]: item["values"] for item in answer["items"]} == {
         "big": add_up(hours, node="a100"), "small": add_up(hours, node="t4")
     }  # fmt: skip
-    assert answer["other"]["values"] == add_up(hours, node="loose")
-    assert answer["other"]["total"] == 120
+    assert answer["unknown"]["values"] == add_up(hours, node="loose")
+    assert (answer["unknown"]["total"], answer["other"]) == (120, None)
+    only = fetch(held, by="pool", limit="1")
+    assert only["other"]["values"] == add_up(hours, node="t4")
+    assert only["unknown"] == answer["unknown"]
     (small,) = fetch(held, by="pool", key="small")["items"]
     assert small["values"] == add_up(hours, node="t4")
     (vision,) = fetch(held, by="pool", namespace="vision")["items"]
@@ -148,7 +151,9 @@ def test_page_table_and_terminal_show_the_same_sums_in_hours(held: Served) -> No
     assert [item["total"] for item in listed] == [big * 3600, small * 3600]
     rows = csv.DictReader(io.StringIO(held.get("/ui/trends.csv", **RANGE | {"by": "pool"}).text))
     assert sum(int(row["held_seconds"]) for row in rows if row["key"] == "big") == big * 3600
+    assert re.search(r"^\(none recorded\) +0\.0 ", text, re.MULTILINE)
     page = held.get("/ui/trends", **RANGE | {"by": "pool"}).text
+    assert "<bdi>none recorded</bdi>" in page
     assert re.search(rf'<bdi>big</bdi></th>\s*<td class="number" data-label="[^"]*">{big}', page)
 
 
@@ -166,12 +171,13 @@ def test_waits_count_with_their_devices_where_they_end_and_add_up_by_every_dimen
             values[(240 - bound) // 60] += devices * waited * 60
     without_key = expected.pop("", None)
     assert {item["key"]: item["values"] for item in answer["items"]} == expected
-    assert (answer["other"] and answer["other"]["values"]) == without_key
+    assert (answer["unknown"] and answer["unknown"]["values"]) == without_key
+    assert answer["other"] is None
     before = {item["key"]: item["total_before"] for item in answer["items"]}
     assert before == {key: 8 * 60 * 60 if key in ("Job/train", "gpu", "high") else 0 for key in expected}
     only = held.get(f"/api/v1/clusters/{WAITING}/trends", **query | {"count": "held_seconds"}).json()
     # Each is there for a minute.
-    assert sum(item["total"] for item in [*only["items"], only["other"] or {"total": 0}]) == 60 * (2 + 1 + 4 + 8)
+    assert sum(item["total"] for item in [*only["items"], only["unknown"] or {"total": 0}]) == 60 * (2 + 1 + 4 + 8)
 
 
 def test_devices_held_are_refused_by_reason_by_result_in_minutes_and_without_pools(held: Served, api: Served) -> None:

@@ -200,7 +200,8 @@ def test_placements_are_known_however_often_the_process_is_killed(running: Pipel
         running.start_placements()
     assert until(lambda: read_placements(running), lambda placements: placements == expected) == expected
     stored = list_nodes_as_stored(running)
-    assert stored == sorted(stored) and len({*stored}) == NODE_COUNT
+    assert stored == sorted(stored)
+    assert len({*stored}) == NODE_COUNT
     # A pod that is seen twice in the same state is observed once.
     observed = read_documents(running, "schedulerlog-observations")
     running_once = [hit for hit in observed.values() if hit["_source"].get("phase") == "Running"]

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from page.colours import COLOURS, choose_colour, map_colours
+from page.colours import COLOURS, choose_colour, choose_colours, map_colours
 from page.plots import Series, draw_bars_over_time, draw_bars_side_by_side
 from page.render import STATIC
 from schemas.indices import LAYERS
@@ -33,6 +33,16 @@ def test_every_reason_has_a_colour_of_the_palette_and_fitting_has_green() -> Non
     assert {choose_colour(code) for code in read_catalogue()} <= {str(number) for number in range(COLOURS)}
     assert map_colours([])["fits"] == "fits"
     assert choose_colour("succeeded") == "fits"
+
+
+def test_a_dozen_names_of_one_drawing_differ_and_the_first_keeps_its_own() -> None:
+    # By their letters alone, both have the tenth colour: 1*97 + 2*98 and 1*97 + 2*104 differ by a dozen.
+    assert choose_colour("ab") == choose_colour("ah")
+    assert choose_colours(["ab", "ah"])[0] == choose_colour("ab") != choose_colours(["ab", "ah"])[1]
+    assert len({*choose_colours([f"team-{number}" for number in range(COLOURS)])}) == COLOURS
+    # A reason has its own wherever it stands, and what has no name is grey.
+    drawn = choose_colours(["ab", "CardInsufficientCore", "", ""])
+    assert drawn[1:] == [choose_colour("CardInsufficientCore"), "rest", "not-reached"]
 
 
 def test_a_layer_has_the_colour_of_the_time_line_of_a_pod() -> None:
