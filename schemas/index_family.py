@@ -61,6 +61,8 @@ class Index:
     """Time (UTC) whose documents are in one index. ``day``: a day may have gigabytes; where it has little, `retention`
     makes an index of a month ahead of it, whose name ends with ``.00``, and the writers find that (decision 0049).
     ``all``: one index has all documents, because they change for longer; they expire one by one, by ``@timestamp``."""
+    shown_at_first: dict[str, Any] | None = None
+    """A query: the documents of a new index that its alias shows, until its filter is changed. None: all."""
     is_written_daily: bool = False
     """True if a document is written again each day, under the same id, and what it was on each day is kept."""
     sorted_by: str | None = None
@@ -133,7 +135,7 @@ class Index:
             "composed_of": [SETTINGS_TEMPLATE, *custom],
             "template": {
                 **({"settings": {"index": {"sort": {"field": [self.sorted_by]}}}} if self.sorted_by else {}),
-                "aliases": {self.alias: {}},
+                "aliases": {self.alias: {"filter": self.shown_at_first} if self.shown_at_first else {}},
                 "mappings": {
                     "dynamic": "strict",
                     "_meta": {"schedulerlog_mapping_version": MAPPING_VERSION, "about": self.description},

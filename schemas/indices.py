@@ -106,9 +106,11 @@ FINDINGS: Final = Index(
     },
 )
 
+OF_MINUTES: Final[dict[str, Any]] = {"exists": {"field": "partition"}}
+"""Query for counts of minutes; those of hours are of all partitions."""
 TRENDS: Final = Index(
     alias="schedulerlog-trends",
-    description="Counts of each minute, to be summed: one document per partition, ten minutes and combination",
+    description="Counts of minutes, after a week of hours, to be summed: per partition, ten minutes and combination",
     period="month",
     properties={
         "@timestamp": DATE,
@@ -125,7 +127,12 @@ TRENDS: Final = Index(
         "devices": COUNT,
     },
     retention=timedelta(days=90),
+    # Hours are written before they are shown in place of their minutes.
+    shown_at_first=OF_MINUTES,
 )
+
+MINUTES_SHOWN: Final = timedelta(days=7)
+"""Age up to which counts are of minutes; `retention` sums older ones up into hours."""
 
 NOT_ENDED: Final[dict[str, Any]] = {"bool": {"must_not": [{"exists": {"field": "ended_at"}}]}}
 """Query for placements that have not ended."""

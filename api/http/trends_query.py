@@ -16,6 +16,7 @@ from api.http.param_types import (
     parse_time,
 )
 from schemas.answers.trends import Count
+from schemas.indices import MINUTES_SHOWN
 
 Dimension = Literal[
     "obstacle", "reason", "namespace", "pool", "model", "result", "workload", "queue", "priority_class", "layer"
@@ -78,7 +79,10 @@ class TrendsQuery(Query):
     )
     until: TimeText | None = Field(None, description="End of the range (exclusive): RFC 3339, or 15m, 2h, 7d ago.")
     interval: Interval | None = Field(
-        None, description="Length of a bucket; without it, the shortest that makes at most 100 buckets."
+        None,
+        description="Length of a bucket; without it, the shortest that makes at most 100 buckets. An hour at least "
+        "where attempts of more than 7 days ago are counted: of these hours are kept, and one that is in the range in "
+        "part counts whole.",
     )
     limit: WholeNumber = Field(
         10, ge=1, le=MAX_SERIES, description="Number of series; the others are counted together."
@@ -119,9 +123,16 @@ class TrendsQuery(Query):
         if since >= until:
             raise ValueError(f"the range is empty: since={self.since} is not before until={self.until or 'now'}")
         span = until - since
-        intervals = [self.interval] if self.interval else list(INTERVALS)
-        fitting = (INTERVALS[name] for name in intervals if span <= INTERVALS[name] * _USUAL_BUCKETS)
+        # Waits and held devices are counted from placements, whose times are exact.
+        has_hours = self.by != "layer" and self.count not in DEVICE_SECONDS and since < now - MINUTES_SHOWN
+        shortest = INTERVALS["1h" if has_hours else "1m"]
+        fitting = (length for length in INTERVALS.values() if span <= length * _USUAL_BUCKETS and length >= shortest)
         interval = INTERVALS[self.interval] if self.interval else next(fitting, INTERVALS["1d"])
+        if interval < shortest:
+            raise ValueError(
+                f"interval={self.interval}: counts of more than {MINUTES_SHOWN.days} days ago are of hours: take "
+                "interval=1h or a longer one, or a later since"
+            )
         bound = _MAX_DEVICE_BUCKETS if self.count in DEVICE_SECONDS else MAX_BUCKETS
         if span > interval * bound:
             raise ValueError(

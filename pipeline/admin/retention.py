@@ -4,7 +4,8 @@ The name of an index ends with the first day (UTC) of the day or month of its at
 ended longer ago than the index is kept, and it was made as long ago: a log of years ago that is read today is kept from
 today on. A family that has more bytes than its limit loses its oldest indices earlier than that. An index with a
 placement that has not ended yet, or with documents of a cluster whose data is to be kept, is left. An index with
-another name is not ours: it is left. Where a family's days have little, the index of its next month is made as well.
+another name is not ours: it is left. Where a family's days have little, the index of its next month is made as well,
+and the trends' minutes of a week ago are summed up into hours.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import TransportError
 
 from pipeline.admin.months import choose_next_month
+from pipeline.admin.trend_hours import SummedHours, sum_up_hours
 from pipeline.settings import RetentionSettings
 from runtime.errors import UnreachableError
 from runtime.opensearch.client import create_client
@@ -26,7 +28,7 @@ from runtime.opensearch.refusals import explain_refusal
 from runtime.opensearch.roles import PROVISIONER
 from schemas.codec.records import format_rfc3339
 from schemas.index_family import Index
-from schemas.indices import INDICES, OF_DAYS
+from schemas.indices import INDICES, OF_DAYS, TRENDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +67,12 @@ class MadeMonth:
         return f"index {self.index}: {done} for the whole month, with {self.expected_bytes:,} bytes expected"
 
 
-Say = Callable[[Dropped | MadeMonth | str], None]
+Item = Dropped | MadeMonth | SummedHours | str
+"""A thing done; a text is about a run that failed."""
+Say = Callable[[Item], None]
 
 
-def to_json_line(item: Dropped | MadeMonth | str) -> str:
+def to_json_line(item: Item) -> str:
     """Encode the item as a JSON object; a text, about a run that failed, is its ``error``."""
     return json.dumps({"error": item} if isinstance(item, str) else asdict(item))
 
@@ -152,13 +156,19 @@ async def drop_expired(
     say: Say,
     families: Sequence[Index] = INDICES,
 ) -> None:
-    """Delete expired indices now, and make those of the next month; ``say`` gets each. Raises ``UnreachableError``."""
+    """Delete expired indices now, sum up hours, and make indices of the next month; ``say`` gets each. Raises
+    ``UnreachableError``."""
     run = _Cleaning(store, settings, now, dry_run, say)
     left: dict[str, Mapping[str, Stored]] = {}
     try:
         for index in INDICES:
-            if index in families or index.family in settings.retention_sizes:
+            if index in families or index.family in settings.retention_sizes or index is TRENDS:
                 left[index.alias] = await _clean_family(run, index, by_age=index in families)
+        # Clusters whose data is kept keep their minutes, and so does every other beside them.
+        if not settings.kept_clusters:
+            summed = await sum_up_hours(store, list(left[TRENDS.alias]), now, dry_run=dry_run)
+            if summed.documents:
+                say(summed)
         # Last: an account that may not make indices still deletes them.
         for alias, index in OF_DAYS.items():
             if index in families and index.family not in settings.retention_sizes:

@@ -4,6 +4,7 @@ tests/integration/pipeline/test_secured_opensearch.py runs the processes with th
 each permission away in turn, and something fails. Permissions are actions of OpenSearch, as its refusals name them.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 WRITER: Final = "schedulerlog-writer"
@@ -11,10 +12,13 @@ READER: Final = "schedulerlog-reader"
 PROVISIONER: Final = "schedulerlog-provisioner"
 
 
-def _build_role(description: str, cluster: list[str], indices: list[str]) -> dict[str, Any]:
+def _build_role(description: str, cluster: list[str], indices: list[str], trends: Sequence[str] = ()) -> dict[str, Any]:
     # A role of an older version covers the indices that a newer one adds.
-    on_ours = {"index_patterns": ["schedulerlog-*"], "allowed_actions": indices}
-    return {"description": description, "cluster_permissions": cluster, "index_permissions": [on_ours]}
+    allowed = {"schedulerlog-*": indices, "schedulerlog-trends*": list(trends)}
+    permissions = [
+        {"index_patterns": [pattern], "allowed_actions": actions} for pattern, actions in allowed.items() if actions
+    ]
+    return {"description": description, "cluster_permissions": cluster, "index_permissions": permissions}
 
 
 ROLES: Final[dict[str, dict[str, Any]]] = {
@@ -72,5 +76,7 @@ ROLES: Final[dict[str, dict[str, Any]]] = {
             "indices:data/write/bulk[s]",
             "indices:data/write/delete",
         ],
+        # Retention writes counts of hours, and shows these in place of minutes.
+        ["indices:data/write/index", "indices:admin/aliases", "indices:admin/refresh", "indices:admin/refresh[s]"],
     ),
 }

@@ -23,7 +23,8 @@ class TrendSeries(Answer):
     key: str
     total: int
     total_before: int | None = Field(
-        description="Sum in the range of the same length before this one; null where counts no longer go back so far."
+        description="Sum in the range of the same length before this one, of more than 7 days ago in whole hours; null "
+        "where counts no longer go back so far."
     )
     values: list[int] = Field(description="An entry for each of `times`.")
     changes: list[TrendChange]

@@ -126,7 +126,8 @@ def test_as_csv_each_bucket_of_a_series_is_a_row(filling: Filling, api: Served) 
 
 def test_a_wrong_range_says_what_to_write(api: Served) -> None:
     for query, words in (
-        ({"since": "90d", "interval": "1m"}, "take a longer interval"),
+        ({"since": "2d", "interval": "1m"}, "take a longer interval"),
+        ({"since": "90d", "interval": "1m"}, "counts of more than 7 days ago are of hours"),
         ({"since": "2026-01-02T00:00:00Z", "until": "2026-01-01T00:00:00Z"}, "the range is empty"),
         ({"by": "colour"}, "reason"),
         ({"interval": "7m"}, "15m"),

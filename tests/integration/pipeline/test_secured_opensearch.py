@@ -55,14 +55,14 @@ from tests.support.waiting import PATIENCE_SECONDS, eventually, eventually_async
 ROLES_API: Final = "/_plugins/_security/api/roles"
 USERS: Final = "/_plugins/_security/api/internalusers"
 PERMISSIONS: Final = [
-    (role, kind, permission)
+    (role, position, permission)
     for role, content in ROLES.items()
-    for kind, permissions in (
-        ("cluster", content["cluster_permissions"]),
-        ("index", content["index_permissions"][0]["allowed_actions"]),
+    for position, permissions in enumerate(
+        (content["cluster_permissions"], *(item["allowed_actions"] for item in content["index_permissions"]))
     )
     for permission in permissions
 ]
+"""Role, number of the list, and permission; 0: the role's permissions of the cluster."""
 
 
 @pytest.fixture(scope="module")
@@ -232,14 +232,13 @@ async def test_each_role_is_enough_for_its_processes(node: SecuredOpenSearch) ->
 
 
 @run_in_make_stress
-@pytest.mark.parametrize(("role", "kind", "permission"), PERMISSIONS)
+@pytest.mark.parametrize(("role", "position", "permission"), PERMISSIONS)
 def test_without_one_of_its_permissions_a_role_is_not_enough(
-    node: SecuredOpenSearch, role: str, kind: str, permission: str
+    node: SecuredOpenSearch, role: str, position: int, permission: str
 ) -> None:
     less = copy.deepcopy(ROLES[role])
-    (less["cluster_permissions"] if kind == "cluster" else less["index_permissions"][0]["allowed_actions"]).remove(
-        permission
-    )
+    lists = [less["cluster_permissions"], *(item["allowed_actions"] for item in less["index_permissions"])]
+    lists[position].remove(permission)
     connection = connect_by_certificate(node, role)
     work = {
         WRITER: lambda: write(node),

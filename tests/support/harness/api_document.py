@@ -57,13 +57,14 @@ _POD: Final = "/api/v1/namespaces/llm/pods/{name}"
 _ATTEMPT: Final = "/api/v1/attempts/{attempt_id}"
 _THEN: Final = "at=2026-04-22T14:00:00Z"
 _RANGE: Final = "since=2026-04-22T02:00:00Z&until=2026-04-22T02:30:00Z"
+_HOURS: Final = "since=2026-04-22T00:00:00Z&until=2026-04-22T04:00:00Z"
 REQUESTS: Final = {
     "getPodComparison": _POD + "/comparison?nodes=node3,node5",
     "getAttemptComparison": _ATTEMPT + "/comparison?with=6f97a54de6fbb9e27ee3a1dc8d608d38",
     "getAttempt": _ATTEMPT + "?detail=full&limit=2",
     "listSchedulerlogs": "/api/v1/schedulerlogs?namespace=llm",
     "listRefusals": "/api/v1/refusals?device=GPU-1",
-    "listTrends": f"/api/v1/trends?{_RANGE}&interval=5m",
+    "listTrends": f"/api/v1/trends?{_HOURS}&interval=1h",
     "getReportsFailures": f"/api/v1/reports/failures?{_RANGE}",
     "listPodObservations": "/api/v1/namespaces/llm/pods/deepseek-0/observations",
     "getNode": "/api/v1/nodes/{node}?" + _THEN,
@@ -72,7 +73,7 @@ REQUESTS: Final = {
 }
 """Operation to the request whose answer is its example, where its path alone asks for nothing of the golden records."""
 TEXTS: Final = {
-    "listTrends.csv": f"/api/v1/trends?{_RANGE}&interval=5m&format=csv",
+    "listTrends.csv": f"/api/v1/trends?{_HOURS}&interval=1h&format=csv",
     "getReportsFailures.csv": f"/api/v1/reports/failures?{_RANGE}&format=csv",
     "listPending.csv": "/api/v1/pending?group_by=pod&format=csv",
     "getClusterFile.yaml": "/api/v1/cluster-file?" + _THEN,

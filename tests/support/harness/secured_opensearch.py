@@ -116,10 +116,12 @@ async def read(connection: OpenSearchConnection) -> None:
 
 
 async def provide(node: SecuredOpenSearch, connection: OpenSearchConnection) -> None:
-    """Bring an old index to the mapping of today, delete what is old a year later, and ask what ``doctor`` asks."""
+    """Bring an old index to the mapping of today, sum up old counts, delete what is old a year later, and ask what
+    ``doctor`` asks."""
     _make_an_old_index(node)
     lines = await make_templates(node, connection)
     assert any(line.startswith(f"index {TRENDS.name(NOW)}: mapping version was 1") for line in lines)
+    _count_minutes(node)
     client = create_client(connection)
     settings, months = build_settings(RetentionSettings, connection), list[str]()
     dropped: list[str] = []
@@ -135,6 +137,8 @@ async def provide(node: SecuredOpenSearch, connection: OpenSearchConnection) -> 
     assert ATTEMPTS.derive_month(ATTEMPTS.name(before_march + timedelta(days=5)))[0] in {
         line.split()[1].rstrip(":") for line in months
     }
+    summed = [line for line in months if TRENDS.alias in line]
+    assert summed == ["index schedulerlog-trends: minutes of a week ago summed up into 1 rows of hours"]
     assert {DAY, TRENDS.name(NOW), POD_STATES.alias} <= {line.split()[1].rstrip(":") for line in dropped}
     assert await check(connection) == ([], [])
     stats = node.administrator.get("/_nodes/stats/indices/search").json()["nodes"].values()
@@ -150,6 +154,17 @@ def _make_an_old_index(node: SecuredOpenSearch) -> None:
         # What was just written is searched for.
         node.administrator.post("/schedulerlog-*/_refresh"),
     ]
+    assert_all_succeeded(answers)
+
+
+def _count_minutes(node: SecuredOpenSearch) -> None:
+    """Write the counts of a minute of a month ago, and of one of today."""
+    row = {"cluster": "default", "partition": 0, "namespace": "ml", "result": "failed", "dimension": "all", "value": ""}
+    answers = []
+    for moment in (NOW - timedelta(days=30), NOW):
+        times = {"@timestamp": moment.isoformat(), "recorded_at": moment.isoformat()}
+        path = f"/{TRENDS.name(NOW - timedelta(days=40))}/_doc/{moment:%Y%m%d}"
+        answers.append(node.administrator.put(path, json=row | times, params={"refresh": "true"}))
     assert_all_succeeded(answers)
 
 
