@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import TransportError
 
+from pipeline.admin.document_deletion import delete_documents
 from pipeline.admin.months import choose_next_month
 from pipeline.admin.trend_hours import SummedHours, sum_up_hours
 from pipeline.settings import RetentionSettings
@@ -259,12 +260,12 @@ async def _drop_documents(
             "must_not": _match_clusters(kept_clusters),
         }
     }
-    # A document that is written meanwhile is not too old any more: without `proceed` it would end the request.
-    action, more = ("_count", {}) if dry_run else ("_delete_by_query", {"conflicts": "proceed"})
-    path = f"/{index.alias}-*/{action}"
-    params = {"ignore_unavailable": "true", "allow_no_indices": "true"} | more
+    if not dry_run:
+        return await delete_documents(store, f"{index.alias}-*", query)
+    params = {"ignore_unavailable": "true", "allow_no_indices": "true"}
+    path = f"/{index.alias}-*/_count"
     answer = await store.transport.perform_request("POST", path, params=params, body={"query": query})
-    return int(answer.get("count", answer.get("deleted", 0)))
+    return int(answer["count"])
 
 
 def _match_clusters(clusters: tuple[str, ...]) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from opensearchpy import AsyncOpenSearch
 
+from pipeline.admin.document_deletion import delete_documents
 from pipeline.sinks.bulk import Document, encode_body, encode_source
 from runtime.errors import UnreachableError
 from schemas.codec.records import format_rfc3339
@@ -66,8 +67,7 @@ async def sum_up_hours(store: AsyncOpenSearch, names: Sequence[str], now: dateti
         await store.transport.perform_request("POST", "/_aliases", body={"actions": add})
     hidden = {"bool": {"filter": [OF_MINUTES, _match_before(cut)]}}
     # Through the names, because the alias no longer shows them.
-    path, params = f"/{TRENDS.alias}-*/_delete_by_query", {"conflicts": "proceed", "allow_no_indices": "true"}
-    await store.transport.perform_request("POST", path, params=params, body={"query": hidden})
+    await delete_documents(store, f"{TRENDS.alias}-*", hidden)
     return summed
 
 

@@ -104,6 +104,17 @@ def test_states_of_pods_expire_one_by_one(url: str) -> None:
     assert httpx.get(f"{url}/schedulerlog-pod-states-all/_count", timeout=30).json()["count"] == 2
 
 
+def test_many_states_expire_at_once(url: str) -> None:
+    """OpenSearch sends a header for each batch of a deletion, and refuses none; the client takes 128."""
+    # 130 of its usual batches.
+    action, state = b'{"index":{"_index":"schedulerlog-pod-states-all"}}\n', b'{"@timestamp":"2020-01-01T00:00:00Z"}\n'
+    for _ in range(13):
+        body, kind = (action + state) * 10_000, {"content-type": "application/x-ndjson"}
+        answer = httpx.post(f"{url}/_bulk", params={"refresh": "true"}, content=body, headers=kind, timeout=120)
+        assert not answer.json()["errors"]
+    assert run_retention(url) == "index schedulerlog-pod-states: 130000 documents dropped\n"
+
+
 def test_a_day_with_a_placement_that_has_not_ended_is_kept(url: str) -> None:
     ended, continuing = "schedulerlog-occupancy-2020.01.01", "schedulerlog-occupancy-2020.01.02"
     for name, placements in {
