@@ -9,8 +9,7 @@ import orjson
 
 from engine.fit import device_config, manifests
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.devices.pod_usage import has_ended
-from engine.fit.devices.shared_nodes import SharedNodes
+from engine.fit.devices.shared_nodes import list_shared_nodes
 from engine.fit.events import event_builder
 from engine.fit.events.attempt import AttemptRef, Identity
 from engine.fit.events.event_builder import Circumstances
@@ -45,11 +44,9 @@ def simulate(
     """
     columns, identity = build_columns(manifest, vendors), Identity(DEFAULT_CLUSTER, name)
     # The scheduler of the pod asks this one, so that it gives nothing away by itself.
-    shared = SharedNodes(columns, {name, to_mapping(pod.get("spec")).get("schedulerName") or name, *shares_with})
-    for other in manifest.pods.values():
-        if not has_ended(other):
-            shared.on_pod(other)
-    return simulate_on(columns, list(manifest.nodes), pod, identity, policy, now)
+    schedulers = {name, to_mapping(pod.get("spec")).get("schedulerName") or name, *shares_with}
+    withheld = list_shared_nodes(columns, manifest.pods.values(), schedulers)
+    return simulate_on(columns, list(manifest.nodes), pod, identity, policy, now, withheld)
 
 
 def simulate_on(
@@ -59,9 +56,10 @@ def simulate_on(
     identity: Identity,
     policy: SchedulingPolicy,
     now: datetime,
+    withheld: Mapping[str, str] | None = None,
 ) -> list[AttemptEvent]:
-    """Simulate as `simulate` does, on these nodes of the columns, which are left as they are."""
-    answer = decide(columns, pod, list(nodes), policy)
+    """Simulate as `simulate` does, on these nodes of the columns, which are left as they are. withheld: of `decide`."""
+    answer = decide(columns, pod, list(nodes), policy, withheld)
     return build_attempt_events(answer, len(nodes), pod, columns.vendors, identity, now)
 
 

@@ -8,6 +8,7 @@ claim_templates claims that a controller makes from templates of the pod
 admission       HAMi's webhook on the pod, and what it changed in words
 cluster         the cluster's objects as a snapshot, as devices and as a device table
 creation        what the API server writes into a new pod, and why it refuses it
+own_schedulers  our schedulers among the pods of the cluster, each with the schedulers that share its nodes
 limit_ranges    LimitRanges: amounts for containers that name none, and bounds
 quotas, quota_usage
                 Kubernetes' quotas on a new pod and its claims, and what these count in them

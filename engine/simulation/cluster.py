@@ -9,12 +9,14 @@ from engine.claims.gates import select_gates
 from engine.claims.inventory import Inventory, read_inventory
 from engine.filters.release import LATEST
 from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.devices.shared_nodes import list_shared_nodes
 from engine.fit.manifests import Manifest
 from engine.hami.node_checks import is_deleted
 from engine.hami.releases import HamiRelease
 from engine.hami.vendors import Form, Vendors
 from engine.simulation.completion import Assumptions, complete_objects
 from engine.simulation.equal_nodes import NodeKindReader
+from engine.simulation.own_schedulers import list_own_schedulers
 from engine.snapshot import kinds
 from engine.snapshot.reading import change_snapshot, read_snapshot
 from engine.snapshot.snapshot import Snapshot
@@ -83,6 +85,8 @@ class SimulationCluster:
     """True if the snapshot has the pods of the cluster, or the cluster has none."""
     listed: frozenset[str] = frozenset()
     """Kinds of which all objects are known, also if there is none."""
+    withheld: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Schedulers of ours that run in the cluster, to the nodes that they leave to another one, with the cause."""
     devices: DeviceReader = field(default_factory=DeviceReader)
     node_kinds: NodeKindReader = field(default_factory=NodeKindReader)
 
@@ -133,6 +137,8 @@ def build_cluster(
             columns.apply_node(node)
     for pod in manifest.pods.values():
         columns.apply_pod(pod)
+    pods = manifest.pods.values()
+    withheld = {name: list_shared_nodes(columns, pods, names) for name, names in list_own_schedulers(pods).items()}
     return SimulationCluster(
         columns,
         read_snapshot(objects),
@@ -143,6 +149,7 @@ def build_cluster(
         _has_hami(objects, columns, vendors),
         left_out,
         listed=listed,
+        withheld=withheld,
     )
 
 

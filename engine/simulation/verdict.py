@@ -251,7 +251,12 @@ def _ask_fit(
     cluster: SimulationCluster, verdict: PodVerdict, identity: Identity, policy: SchedulingPolicy, now: datetime
 ) -> PodVerdict:
     """Ask HAMi's fit for the devices of the nodes that pass."""
-    answer = decide(cluster.columns, verdict.pod, list(verdict.fitting), policy)
+    scheduler = get_text(verdict.pod, "spec", "schedulerName")
+    withheld = cluster.withheld.get(scheduler)
+    if withheld:
+        # The answer names the scheduler that leaves nodes to another one.
+        identity = identity._replace(scheduler=scheduler)
+    answer = decide(cluster.columns, verdict.pod, list(verdict.fitting), policy, withheld)
     events = build_attempt_events(
         answer, len(verdict.fitting), verdict.pod, cluster.vendors, identity, now
     )  # fmt: skip

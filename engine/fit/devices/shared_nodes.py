@@ -7,10 +7,11 @@ the scheduler that we are now.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from engine.fit.devices.cluster_state import ClusterColumns
+from engine.fit.devices.pod_usage import has_ended
 from engine.hami.annotations import ASSIGNED_NODE
 from engine.hami.go_values import to_mapping
 
@@ -32,10 +33,7 @@ class SharedNodes:
 
     def on_pod(self, pod: Mapping[str, Any]) -> None:
         """Note a pod that has not ended and whose annotations a scheduler wrote."""
-        uid, scheduler = pod["metadata"]["uid"], to_mapping(pod.get("spec")).get("schedulerName")
-        node = str(to_mapping(pod["metadata"].get("annotations")).get(ASSIGNED_NODE) or "")
-        # An API server always writes the scheduler; in a file it may be missing.
-        holder = _Holder(node, scheduler) if node and scheduler and scheduler not in self._schedulers else None
+        uid, holder = pod["metadata"]["uid"], _read_holder(pod, self._schedulers)
         if self._holders.get(uid) == holder:
             return
         self.on_pod_deleted(uid)
@@ -64,5 +62,29 @@ class SharedNodes:
             self._columns.return_node(holder.node)
 
     def _exclude(self, node: str) -> None:
-        # Without the pods' names: the cause is shown to users who may not see other namespaces.
-        self._columns.exclude_node(node, f"pods of {' and '.join(sorted(self._nodes[node]))} hold devices there")
+        self._columns.exclude_node(node, _describe_holders(self._nodes[node]))
+
+
+def list_shared_nodes(
+    columns: ClusterColumns, pods: Iterable[Mapping[str, Any]], schedulers: Collection[str]
+) -> dict[str, str]:
+    """List the registered nodes where pods of other schedulers hold devices, with the cause, as `SharedNodes` withholds
+    them."""
+    nodes: dict[str, set[str]] = {}
+    for pod in pods:
+        if not has_ended(pod) and (holder := _read_holder(pod, schedulers)):
+            nodes.setdefault(holder.node, set()).add(holder.scheduler)
+    return {node: _describe_holders(names) for node, names in nodes.items() if columns.get_entry(node)}
+
+
+def _read_holder(pod: Mapping[str, Any], schedulers: Collection[str]) -> _Holder | None:
+    """Read where a pod of another scheduler holds devices; None for all other pods."""
+    scheduler = to_mapping(pod.get("spec")).get("schedulerName")
+    node = str(to_mapping(to_mapping(pod.get("metadata")).get("annotations")).get(ASSIGNED_NODE) or "")
+    # An API server always writes the scheduler; in a file it may be missing.
+    return _Holder(node, scheduler) if node and scheduler and scheduler not in schedulers else None
+
+
+def _describe_holders(schedulers: Collection[str]) -> str:
+    # Without the pods' names: the cause is shown to users who may not see other namespaces.
+    return f"pods of {' and '.join(sorted(schedulers))} hold devices there"

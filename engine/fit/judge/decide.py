@@ -46,12 +46,17 @@ from schemas.events import MAX_REQUESTS
 
 
 def decide(
-    columns: ClusterColumns, pod: Mapping[str, Any], node_names: Sequence[str], policy: SchedulingPolicy
+    columns: ClusterColumns,
+    pod: Mapping[str, Any],
+    node_names: Sequence[str],
+    policy: SchedulingPolicy,
+    withheld: Mapping[str, str] | None = None,
 ) -> Decision | NotOurs | Failed:
     """Judge every device of every offered node for the pod and choose a node.
 
     What the pod itself holds from an earlier attempt does not count against it. `columns` is only read; `reserve`
-    writes the decision into it.
+    writes the decision into it. withheld: nodes with devices to leave to another scheduler, with the cause, next to
+    those that `columns` withholds.
     """
     vendors = complete_vendors(columns)
     containers = count_containers(pod)
@@ -61,7 +66,7 @@ def decide(
         return Failed(requests, denial, containers - MAX_REQUESTS)
     requests = tuple(iterate_requests(pod, vendors))
     return decide_requests(
-        columns, requests, to_mapping(pod.get("metadata")), node_names, policy, to_mapping(pod.get("spec"))
+        columns, requests, to_mapping(pod.get("metadata")), node_names, policy, to_mapping(pod.get("spec")), withheld
     )
 
 
@@ -72,6 +77,7 @@ def decide_requests(
     node_names: Sequence[str],
     policy: SchedulingPolicy,
     spec: Mapping[str, Any] | None = None,
+    withheld: Mapping[str, str] | None = None,
 ) -> Decision | NotOurs | Failed:
     """Decide as `decide` does, for requests that were read before.
 
@@ -88,7 +94,8 @@ def decide_requests(
         constraints = dict(list_constraints(columns, metadata, requests, policy))
     except WeightsError as error:
         return Failed(requests, f"{ReasonCode.CALC_SCORE_FAILED} {error} for pod {metadata.get('name', '')}")
-    return _Attempt(constraints, requests, tuple(node_names), {"metadata": metadata, "spec": spec or {}}).conclude()
+    judged = {"metadata": metadata, "spec": spec or {}}
+    return _Attempt(constraints, requests, tuple(node_names), judged, withheld or {}).conclude()
 
 
 def list_constraints(
@@ -113,18 +120,26 @@ class _Attempt:
         requests: tuple[VendorRequest, ...],
         names: tuple[str, ...],
         pod: Mapping[str, Any],
+        withheld: Mapping[str, str],
     ) -> None:
         self.pod = pod
         self.states: dict[int, VendorState] = {}
         self.by_vendor, self.requests, self.names = constraints, requests, names
         self.constraints = next(iter(constraints.values()))
         self.ids = self.constraints.columns.look_up_ids(names)
+        self.withheld = self._take_withheld(withheld) if withheld else {}
         self.verdict = np.full(len(names), verdict_codes.NODE_UNKNOWN)
         self.score = np.zeros(len(names), np.float32)
         self.score_terms = {term: np.zeros(len(names), np.float32) for term in SCORE_TERMS}
         self.refused_by = np.full(len(names), -1, np.int64)
         self.refusal = np.full(len(names), -1, np.int64)
         self.refusals: list[NodeRefusal] = []
+
+    def _take_withheld(self, withheld: Mapping[str, str]) -> dict[str, str]:
+        """Take the nodes out of the decision; return their causes."""
+        rows = [row for row, name in enumerate(self.names) if name in withheld]
+        self.ids[rows] = -1
+        return {self.names[row]: withheld[self.names[row]] for row in rows}
 
     def conclude(self) -> Decision:
         judgements = self._judge()
@@ -196,7 +211,7 @@ class _Attempt:
         """Note the nodes that are not registered or withheld; return the causes."""
         columns, unknown = self.constraints.columns, np.flatnonzero(self.ids < 0)
         names = [self.names[node] for node in unknown.tolist()]
-        withheld = [columns.get_withheld_cause(name) for name in names]
+        withheld = [self.withheld.get(name) or columns.get_withheld_cause(name) for name in names]
         is_withheld = np.array(withheld, np.bool_)
         self.verdict[unknown[is_withheld]] = verdict_codes.NODE_REFUSED
         self._refuse(unknown[~is_withheld], ReasonCode.NODE_UNREGISTERED)

@@ -1,0 +1,43 @@
+"""Our schedulers among the pods of a cluster, and the schedulers with which each shares its nodes.
+
+Ours leaves nodes to another scheduler where pods of that one hold devices (docs/decisions/0053); HAMi's does not look.
+So a simulation has to know whose decision it answers: that of the scheduler whose name the pod carries.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from engine.fit.devices.pod_usage import has_ended
+from runtime.kubernetes.object_fields import get_text, iterate_objects
+
+_COMMAND: Final = ["scheduler", "serve"]
+_NAME: Final = "--name", "SCHEDULERLOG_SCHEDULER_NAME"
+_SHARES: Final = "--share-nodes-with", "SCHEDULERLOG_SCHEDULER_SHARE_NODES_WITH"
+_DEFAULT_NAME: Final = "hami-scheduler"
+
+
+def list_own_schedulers(pods: Iterable[Mapping[str, Any]]) -> dict[str, frozenset[str]]:
+    """List our schedulers that run as pods: by name the schedulers whose pods keep no node from it, itself among them.
+
+    A setting that a ConfigMap has is not read: then the scheduler counts with its default.
+    """
+    schedulers: dict[str, frozenset[str]] = {}
+    for pod in pods:
+        if has_ended(pod):
+            continue
+        for container in iterate_objects(pod, "spec", "containers"):
+            words = [str(word) for field in ("command", "args") for word in container.get(field) or ()]
+            if _COMMAND in (words[start : start + 2] for start in range(len(words))):
+                name = _read_setting(container, words, *_NAME) or _DEFAULT_NAME
+                shares = _read_setting(container, words, *_SHARES).split(",")
+                schedulers[name] = frozenset((name, *filter(None, map(str.strip, shares))))
+    return schedulers
+
+
+def _read_setting(container: Mapping[str, Any], words: list[str], flag: str, variable: str) -> str:
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        option, is_joined, value = word.partition("=")
+        if option == flag:
+            return value if is_joined else following
+    variables = {get_text(entry, "name"): get_text(entry, "value") for entry in iterate_objects(container, "env")}
+    return variables.get(variable, "")

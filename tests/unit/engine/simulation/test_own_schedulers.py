@@ -1,0 +1,91 @@
+"""Nodes that our scheduler leaves to another one are left to it in a simulation too, and only by ours.
+
+The rule is that of docs/decisions/0053; the scheduler's container is the one that deploy/ installs.
+"""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from engine.simulation.own_schedulers import list_own_schedulers
+from tests.support.builders.cluster import a_pod
+from tests.support.builders.simulations import Object, a_gpu_node, a_gpu_pod, simulate
+
+MANIFEST = Path("deploy/kustomize/components/scheduler/scheduler.yaml")
+OURS, HAMI = "schedulerlog", "hami-scheduler"
+
+
+def a_scheduler(*flags: str) -> Object:
+    """Build the pod of our scheduler as deploy/ installs it, with more flags."""
+    (workload,) = [item for item in yaml.safe_load_all(MANIFEST.read_text()) if item["kind"] == "StatefulSet"]
+    pod = {"apiVersion": "v1", "kind": "Pod", "spec": workload["spec"]["template"]["spec"]}
+    pod["spec"]["containers"][0]["args"] += flags
+    return pod | {"metadata": {"namespace": OURS, "name": "schedulerlog-scheduler-0", "uid": "ours"}}
+
+
+def a_placed_pod(name: str, scheduler: str, node: str) -> Object:
+    pod = a_pod(name, node=node)
+    annotations = {"hami.io/vgpu-node": node, "hami.io/vgpu-devices-allocated": f"GPU-{node}-0,NVIDIA,3000,10:;"}
+    pod["metadata"] |= {"uid": name, "annotations": annotations}
+    pod["spec"]["schedulerName"] = scheduler
+    return pod
+
+
+def a_pod_of(scheduler: str) -> Object:
+    pod = a_gpu_pod("new", gpu=1, gpumem=1000)
+    pod["spec"]["schedulerName"] = scheduler
+    return pod
+
+
+NODES = a_gpu_node("theirs"), a_gpu_node("ours")
+HELD = a_placed_pod("held", HAMI, "theirs")
+
+
+def test_a_pod_of_our_scheduler_gets_no_node_where_pods_of_hami_hold_devices() -> None:
+    assert simulate(a_pod_of(OURS), *NODES, HELD, a_scheduler())["node"] == "ours"
+    refused = simulate(a_pod_of(OURS), NODES[0], HELD, a_scheduler())
+    obstacle = refused["diagnosis"]["obstacle"]
+    assert (obstacle["code"], obstacle["nodes"]) == ("NodeOfAnotherScheduler", ["theirs"])
+    assert obstacle["sentence"]["en"].startswith(f"{OURS} decides about no device of the only node")
+    assert f"pods of {HAMI} hold devices there" in obstacle["sentence"]["en"]
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "others"),
+    [(HAMI, [a_scheduler()]), (OURS, [a_scheduler(f"--share-nodes-with={HAMI}")]), (OURS, [])],
+    ids=["HAMi decides", "shared by a setting", "our scheduler is not seen"],
+)
+def test_no_node_is_left_to_another_scheduler(scheduler: str, others: list[Object]) -> None:
+    answer = simulate(a_pod_of(scheduler), *NODES, HELD, *others)
+    assert answer["node"] == "theirs"
+
+
+def test_no_change_of_the_pod_is_suggested_where_only_nodes_of_another_scheduler_have_devices() -> None:
+    refused = simulate(a_pod_of(OURS), NODES[0], HELD, a_scheduler())
+    assert refused["suggestions"] is None or not refused["suggestions"]["items"]
+
+
+def test_the_last_pod_that_has_ended_leaves_the_node_to_ours() -> None:
+    ended = HELD | {"status": {"phase": "Succeeded"}}
+    assert simulate(a_pod_of(OURS), NODES[0], ended, a_scheduler())["node"] == "theirs"
+
+
+def test_the_name_and_the_shares_are_read_from_variables_too() -> None:
+    scheduler = a_scheduler()
+    container = scheduler["spec"]["containers"][0]
+    container["args"] = ["scheduler", "serve", "--share-nodes-with", "a, b"]
+    assert list_own_schedulers([scheduler]) == {HAMI: {HAMI, "a", "b"}}
+    container["args"] = ["scheduler", "serve"]
+    container["env"] = [
+        {"name": "SCHEDULERLOG_SCHEDULER_NAME", "value": OURS},
+        {"name": "SCHEDULERLOG_SCHEDULER_SHARE_NODES_WITH", "value": "a"},
+    ]
+    assert list_own_schedulers([scheduler]) == {OURS: {OURS, "a"}}
+
+
+def test_a_node_without_devices_is_unregistered_and_not_that_of_another_scheduler() -> None:
+    plain = a_gpu_node("theirs")
+    del plain["metadata"]["annotations"]
+    refused = simulate(a_pod_of(OURS), plain, HELD, a_scheduler())
+    assert refused["schedulerlog"]["filter"]["nodes"][0]["containers"][0]["reason"] == "node unregistered"
