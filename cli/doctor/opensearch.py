@@ -10,7 +10,7 @@ from opensearchpy.exceptions import AuthorizationException, OpenSearchException
 from cli.doctor.findings import PROVISION, Fault, check_clock
 from runtime.errors import SettingError
 from runtime.opensearch.client import create_client
-from runtime.opensearch.refusals import explain_distrust, explain_refusal, suggest_next_step
+from runtime.opensearch.refusals import explain_alert, explain_distrust, explain_refusal, suggest_next_step
 from runtime.opensearch.roles import PROVISIONER
 from runtime.settings.opensearch_connection import OpenSearchConnection
 from schemas.index_family import MAPPING_VERSION
@@ -123,4 +123,6 @@ def _describe_problem(error: Exception) -> tuple[str, str]:
         )
     reason = explain_distrust(error)
     problem = f"its certificate is not trusted ({reason})" if reason else f"refuses us ({error})"
+    if alert := explain_alert(error):
+        problem = f"refuses our certificate ({alert})"
     return problem, f"{remedy[0].upper()}{remedy[1:]}."

@@ -19,7 +19,7 @@ from runtime.errors import UnreachableError
 from runtime.kafka.errors import KafkaError
 from runtime.kafka.topics import provision_topics
 from runtime.opensearch.client import create_client
-from runtime.opensearch.refusals import explain_refusal, is_untrusted
+from runtime.opensearch.refusals import explain_refusal, is_refused_by_tls
 from runtime.opensearch.roles import PROVISIONER
 from runtime.settings.addresses import without_user_info
 from schemas.index_family import CUSTOM_TEMPLATE, MAPPING_VERSION, SETTINGS_TEMPLATE, Index, build_settings_template
@@ -65,7 +65,7 @@ def _may_pass(error: Exception) -> bool:
     if isinstance(error, TransportError):
         # 401, 403 and 400 are the same at the next try: an operator has to act. The status of a refused connection is a
         # word.
-        return (isinstance(error, NoConnectionError) and not is_untrusted(error)) or error.status_code in _PASSING
+        return (isinstance(error, NoConnectionError) and not is_refused_by_tls(error)) or error.status_code in _PASSING
     return error.retriable if isinstance(error, KafkaError) else True
 
 

@@ -12,7 +12,7 @@ from opensearchpy.serializer import JSONSerializer
 
 from runtime.cli.installation import write_install_command
 from runtime.errors import SettingError
-from runtime.opensearch.refusals import explain_distrust, suggest_next_step
+from runtime.opensearch.refusals import explain_alert, explain_distrust, suggest_next_step
 from runtime.refused_credentials import note_acceptance, note_refusal
 from runtime.settings.opensearch_connection import OpenSearchConnection
 from runtime.settings.secret_files import is_fixed, reveal_secret
@@ -58,6 +58,9 @@ class NotingConnection(AsyncHttpConnection):  # type: ignore[misc]
         except TransportError as error:
             if distrust := explain_distrust(error):
                 words = f"{self.host}: its certificate is not trusted ({distrust}){suggest_next_step(error, '')}"
+                note_refusal("OpenSearch", self.host, words)
+            elif alert := explain_alert(error):
+                words = f"{self.host}: it refuses our certificate ({alert}){suggest_next_step(error, '')}"
                 note_refusal("OpenSearch", self.host, words)
             # Every other status is for somebody whom it knows; a connection that fails has none.
             elif isinstance(error.status_code, int):

@@ -2,11 +2,14 @@
 
 import ssl
 from http import HTTPStatus
+from typing import Final
 
 from opensearchpy.exceptions import OpenSearchException, TransportError
 
 from runtime.settings.addresses import without_user_info
 from runtime.settings.variables import derive_variable
+
+_ABOUT_CERTIFICATES: Final = ("CERTIFICATE", "UNKNOWN_CA")
 
 
 def explain_refusal(error: OpenSearchException, role: str) -> str:
@@ -26,8 +29,18 @@ def explain_distrust(error: Exception) -> str:
     return str(cause.verify_message) if isinstance(cause, ssl.SSLCertVerificationError) else ""
 
 
-def is_untrusted(error: Exception) -> bool:
-    return bool(explain_distrust(error))
+def explain_alert(error: Exception) -> str:
+    """Explain why OpenSearch refused our certificate, as TLS names it; empty if it did not."""
+    # With TLS 1.3 its verdict comes after the handshake, while we wait for the first answer.
+    refused = getattr(error, "info", None)
+    cause = getattr(refused, "os_error", getattr(refused, "__cause__", None))
+    alert = (cause.reason or "") if isinstance(cause, ssl.SSLError) else ""
+    return alert if "ALERT" in alert and any(word in alert for word in _ABOUT_CERTIFICATES) else ""
+
+
+def is_refused_by_tls(error: Exception) -> bool:
+    """Tell whether one of both sides refused the other's certificate."""
+    return bool(explain_distrust(error) or explain_alert(error))
 
 
 def suggest_next_step(error: OpenSearchException, role: str) -> str:
@@ -37,6 +50,8 @@ def suggest_next_step(error: OpenSearchException, role: str) -> str:
         return f": correct {derive_variable('opensearch_username')} and its password, or the client certificate"
     if status == HTTPStatus.FORBIDDEN:
         return f": its user needs {role}"
-    if is_untrusted(error):
+    if explain_alert(error):
+        return f": correct {derive_variable('opensearch_cert_file')} and its key, which it does not trust"
+    if explain_distrust(error):
         return f": name the authority that signed its certificate in {derive_variable('opensearch_ca_file')}"
     return ""

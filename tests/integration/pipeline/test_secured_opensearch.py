@@ -24,7 +24,7 @@ from pipeline.index.process import run as run_index
 from pipeline.settings import IndexSettings, ProvisionSettings
 from runtime import refused_credentials
 from runtime.errors import FixedCredentialsError, UnreachableError
-from runtime.http.certificate_authority import Authority
+from runtime.http.certificate_authority import CLIENT, Authority
 from runtime.opensearch.client import create_client
 from runtime.opensearch.roles import PROVISIONER, READER, ROLES, WRITER
 from runtime.settings.opensearch_connection import OpenSearchConnection
@@ -110,12 +110,14 @@ def test_from_an_attempt_to_the_answer(node: SecuredOpenSearch, kafka: embedded.
         assert [pod["name"] for pod in api.get("/api/v1/nodes/node1/occupancy").json()["pods"]] == ["one", "two"]
 
 
-def test_password_and_authority_are_replaced_under_load_and_no_attempt_and_no_answer_is_lost(
+def test_every_credential_is_replaced_under_load_and_no_attempt_and_no_answer_is_lost(
     node: SecuredOpenSearch, kafka: embedded.Backends, tmp_path: Path
 ) -> None:
-    """The index writer and the API each have a password, and both trust what the file of authorities holds."""
+    """An index writer and the API each have a password, another index writer of the same group has a certificate, and
+    all of them trust what the file of authorities holds.
+    """
     asyncio.run(provision(build_provision_settings(kafka, connect_by_password(node, PROVISIONER)), timedelta(0), print))
-    port = find_free_ports("index")["index"]
+    ports = find_free_ports("index", "certified")
     before, after = node.authority, Authority.create("schedulerlog embedded, of later")
     filling = Filling(kafka.bootstrap_servers, node.url)
     refusals: list[str] = []
@@ -124,14 +126,25 @@ def test_password_and_authority_are_replaced_under_load_and_no_attempt_and_no_an
         address = {"opensearch_url": f"https://127.0.0.1:{proxy.port}"}
         environment = {"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers, "SCHEDULERLOG_MAX_BACKOFF": "1"}
         variables = write_environment(connect_by_password(node, WRITER, **address))
-        processes = stack.enter_context(ForkedProcesses(tmp_path, environment | variables))
-        options = ("--metrics-address", port, "--group", "schedulerlog-index-rotated")
-        processes.start("index", "pipeline", "index", *options)
-        processes.wait_ready("index", f"http://127.0.0.1:{port}/readyz")
+        pair = {"opensearch_cert_file": tmp_path / "tls.crt", "opensearch_key_file": tmp_path / "tls.key"}
+
+        def write_pair() -> None:
+            """Write the certificate and its key into the files of their process, as a kubelet replaces them."""
+            for file, content in zip(pair.values(), node.authority.issue(WRITER, usages=CLIENT), strict=True):
+                file.write_bytes(content)
+
+        write_pair()
+        by_certificate = write_environment(connect_by_certificate(node, WRITER, **pair, **address))
+        processes = stack.enter_context(ForkedProcesses(tmp_path, environment))
+        for name, of_process in (("index", variables), ("certified", by_certificate)):
+            options = ("--metrics-address", ports[name], "--group", "schedulerlog-index-rotated")
+            processes.start(name, "pipeline", "index", *options, **of_process)
+        for name, port in ports.items():
+            processes.wait_ready(name, f"http://127.0.0.1:{port}/readyz")
         reader = write_environment(connect_by_password(node, READER, **address))
         api = stack.enter_context(serving(kafka.bootstrap_servers, address["opensearch_url"], **reader))
         assert until(api.is_ready)
-        pid = processes.get_pid("index")
+        pids = {name: processes.get_pid(name) for name in ports}
 
         def publish(number: int) -> None:
             filling.publish(an_attempt(f"rotated/pod-{number}", chosen="node1", bound=True, devices=["GPU-0"]))
@@ -143,9 +156,9 @@ def test_password_and_authority_are_replaced_under_load_and_no_attempt_and_no_an
                 time.sleep(float(answer.headers["Retry-After"]))
             assert answer.json()["items"][0]["namespace"] == "rotated"
 
-        def read_refusal() -> str:
+        def read_refusal(name: str = "index") -> str:
             # As the probe of its pod asks.
-            answer = httpx.get(f"http://127.0.0.1:{port}/readyz/credentials", timeout=30)
+            answer = httpx.get(f"http://127.0.0.1:{ports[name]}/readyz/credentials", timeout=30)
             assert (answer.status_code == 200) == (answer.text == "ok\n")
             return answer.text
 
@@ -186,6 +199,10 @@ def test_password_and_authority_are_replaced_under_load_and_no_attempt_and_no_an
             serve_certificate(after)
             trust(after)
             serve_certificate(after)
+            # OpenSearch does not trust the certificate of before any more.
+            until(lambda: read_refusal("certified"), lambda words: "it refuses our certificate" in words)
+            write_pair()
+            until(lambda: read_refusal("certified"), lambda words: words == "ok\n")
             asking.wait_for_steps(5)
             assert read_refusal() == "ok\n"
             # No connection trusts the authority of before any more.
@@ -199,7 +216,7 @@ def test_password_and_authority_are_replaced_under_load_and_no_attempt_and_no_an
         until(lambda: count_rotated(node), lambda number: number > load.steps)
         assert count_rotated(node) == load.steps + 1
         processes.check()
-        assert processes.get_pid("index") == pid
+        assert {name: processes.get_pid(name) for name in ports} == pids
         assert api.process
         assert api.process.poll() is None
 
@@ -316,6 +333,11 @@ def test_a_refusal_ends_a_command_with_its_cause_and_the_next_step(
     unknown = get_provision_error(node, kafka, connect_by_password(node, PROVISIONER, opensearch_ca_file=other))
     assert "certificate verify failed" in unknown
     assert unknown.endswith(": name the authority that signed its certificate in SCHEDULERLOG_OPENSEARCH_CA_FILE")
+    files = {"opensearch_cert_file": tmp_path / "tls.crt", "opensearch_key_file": tmp_path / "tls.key"}
+    for file, content in zip(files.values(), Authority.create("another").issue(PROVISIONER), strict=True):
+        file.write_bytes(content)
+    distrusted = get_provision_error(node, kafka, connect_by_certificate(node, PROVISIONER, **files))
+    assert distrusted.endswith(": correct SCHEDULERLOG_OPENSEARCH_CERT_FILE and its key, which it does not trust")
     with pytest.raises(UnreachableError, match="its user needs all rights in its security plugin"):
         asyncio.run(make_roles(connect_by_certificate(node, READER), print))
 

@@ -1,9 +1,11 @@
 """Identity of this process at a server, and of the server at this process, with each request."""
 
+import socket
 import ssl
+import threading
 from base64 import b64encode
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -125,3 +127,48 @@ async def test_a_new_connection_shows_and_trusts_the_new_certificates(
             context.load_cert_chain(after.certificate, after.key)
             await client.info()
             assert describe_refusal() == ""
+
+
+@contextmanager
+def refusing(context: ssl.SSLContext) -> Iterator[str]:
+    """A server that sends its alert as OpenSearch does, for one connection; asyncio's closes without a word."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def refuse() -> None:
+            connection, _ = listener.accept()
+            with connection.dup() as below:
+                with pytest.raises(ssl.SSLError):
+                    context.wrap_socket(connection, server_side=True)
+                below.shutdown(socket.SHUT_WR)
+                while below.recv(4096):
+                    pass
+
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        yield f"https://127.0.0.1:{listener.getsockname()[1]}"
+        thread.join()
+
+
+async def test_a_certificate_that_the_server_does_not_trust_is_a_refusal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refused_credentials, "_by_address", {})
+    authority, other = Authority(tmp_path / "authority"), Authority(tmp_path / "other", "other")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority.ca_file))
+    # With TLS 1.3 the alert may come before the request is sent: tests/integration/pipeline/test_secured_opensearch.py.
+    context.verify_mode, context.maximum_version = ssl.CERT_REQUIRED, ssl.TLSVersion.TLSv1_2
+    server_pair, client_pair = authority.issue("server"), other.issue("client")
+    context.load_cert_chain(server_pair.certificate, server_pair.key)
+    with refusing(context) as url:
+        fields = {
+            "opensearch_url": url,
+            "opensearch_ca_file": authority.ca_file,
+            "opensearch_cert_file": client_pair.certificate,
+            "opensearch_key_file": client_pair.key,
+        }
+        async with create_client(OpenSearchConnection.model_validate(fields)) as client:
+            with pytest.raises(NotConnectedError):
+                await client.info()
+    refusal = describe_refusal()
+    assert refusal.startswith(f"{url}: it refuses our certificate (")
+    assert refusal.endswith("): correct SCHEDULERLOG_OPENSEARCH_CERT_FILE and its key, which it does not trust")
