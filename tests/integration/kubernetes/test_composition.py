@@ -207,11 +207,13 @@ def test_keda_with_credentials_goes_with_the_way_to_kafka_in_any_order(
     apply(cluster, [*scaled, *authentications], "--dry-run=server", "--force-conflicts")
 
 
+@pytest.mark.parametrize("overlay", ["scheduler", "spoke"])
 def test_another_namespace_is_named_everywhere(
-    cluster: ControlPlane, build_all: Callable[[str], list[Json]], tmp_path: Path
+    cluster: ControlPlane, build_all: Callable[[str], list[Json]], overlay: str, tmp_path: Path
 ) -> None:
-    names = list_addable("scheduler")
-    folder = combine(tmp_path / "own", KUSTOMIZE / "overlays/scheduler", names)
+    """Also where rights are given to the API and the overlay has none."""
+    names = list_addable(overlay)
+    folder = combine(tmp_path / "own", KUSTOMIZE / "overlays" / overlay, names)
     path = folder / "kustomization.yaml"
     replacements = tmp_path / "own" / "namespace.yaml"
     replacements.write_text((KUSTOMIZE / "namespace.yaml").read_text())
@@ -220,7 +222,7 @@ def test_another_namespace_is_named_everywhere(
     path.write_text(yaml.safe_dump(document | move))
     objects = build(cluster, folder)
     assert list(list_problems(objects, OWN_NAMESPACE)) == []
-    in_foreign = {identify(item) for item in build_all("scheduler") if item["metadata"].get("namespace") in FOREIGN}
+    in_foreign = {identify(item) for item in build_all(overlay) if item["metadata"].get("namespace") in FOREIGN}
     assert in_foreign == {identify(item) for item in objects if item["metadata"].get("namespace") in FOREIGN}
     assert len(in_foreign) >= 5
     texts = [text for item in objects for text in iterate_texts(item)]
