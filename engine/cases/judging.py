@@ -123,8 +123,10 @@ class CaseJudge:
         if attempt:
             listed = orjson.loads(encode_schedulerlog(attempt))["filter"]["nodes"]
             logs |= {log["name"]: NodeLog.model_validate(log) for log in listed}
-        # A node whose verdict is open neither takes the pod nor refuses it.
-        fitting = () if judgement.unjudged else set(verdict.fitting) - judgement.undecided.keys()
+        # A node whose verdict is open neither takes the pod nor refuses it: pods that were not read may hold what it
+        # has.
+        is_open = bool(judgement.unjudged or self._unread & {kinds.NODE, kinds.POD})
+        fitting = () if is_open else set(verdict.fitting) - judgement.undecided.keys()
         passing = [name for name in fitting if name not in logs]
         logs |= {name: NodeLog(name=name, status="passed", score=0, containers=[]) for name in passing}
         return [logs[name] for name in sorted(logs)]

@@ -87,7 +87,7 @@ def _write_comparison(
 ) -> CountComparison:
     if unread:
         name = "counts_unread" if ours else "counts_open"
-    name = name or _COMPARISONS.get(agreement, "counts_not_compared")
+    name = name or _COMPARISONS.get(agreement, "counts_uncertain" if theirs else "counts_not_compared")
     words: dict[str, Word] = {
         "ours": _list_counts(ours) if ours else write_phrase("no_refusal"),
         "theirs": _list_counts(theirs) if theirs else write_phrase("no_counts"),

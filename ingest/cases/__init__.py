@@ -10,6 +10,7 @@ described_objects  reads descriptions of any other kind back into their fields
 pasted_texts  reads what people paste into a question: parts of descriptions, tables and logs between prose
 pasted_rows   reads a single event of such a text: a row of a table, or the words of one
 autoscaler_log  completes the lines of a cluster autoscaler's log from each other
+plugin_log    lists the pods in the log of a device plugin of HAMi
 stated_names  finds the pod that an author names in prose, or the only one that waits in a table
 stated_sentences  reads the words of an event that stand in prose, and leaves prose that only speaks of one
 unnamed_pods  names the pods of rows and sentences that do not name them, and separates several

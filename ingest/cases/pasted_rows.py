@@ -11,10 +11,11 @@ from typing import Any, Final
 
 import orjson
 
-from ingest.cases.descriptions import choose_reporter, find_repeated
+from ingest.cases.descriptions import ASSIGNED, choose_reporter, find_repeated
 from ingest.cases.stated_sentences import PastedEvent, find_sentence
 
 _AGE: Final = r"(?:\d[\w.]*|<\w+>)(?: \(x\d+ over \S+\))?"
+_AGE_WITH_UNIT: Final = r"(?:\d[\w.]*[smhdy]|<\w+>)(?: \(x\d+ over \S+\))?"
 _HEAD: Final = r"(?P<type>Normal|Warning)\s+(?P<reason>[A-Z][A-Za-z]+)\s+"
 _REPORTER: Final = r"(?P<reporter>(?:[a-z]|\d+[a-z])[\w.-]*(?:/[\w.-]+)?)(?:, (?P<host>[\w.-]+))?"
 _COMPONENT: Final = (
@@ -37,17 +38,37 @@ _OLD_DESCRIPTION: Final = (
 _DESCRIPTION: Final = rf"^\s*{_HEAD}(?P<age>{_AGE})\s+{_REPORTER}\s+(?P<note>.*)$"
 _WITHOUT_AGE: Final = rf"^\s*{_HEAD}(?P<reporter>{_COMPONENT})(?:\s+(?P<note>.*))?$"
 """A row whose age was left out: only the name of a component separates the reporter from the words."""
-_WITHOUT_TYPE: Final = rf"^\s*(?P<reason>(?:[A-Z][a-z]+){{2,}})\s+(?P<age>{_AGE})\s+{_REPORTER}\s+(?P<note>.*)$"
-"""A row whose first column was left out: only an age behind a reason of two words shows that it is one."""
+_WITHOUT_TYPE: Final = (
+    rf"^\s*(?P<reason>(?:[A-Z][a-z]+){{2,}})\s+(?P<age>{_AGE_WITH_UNIT})\s+{_REPORTER}\s+(?P<note>.*)$"
+)
+"""A row whose first column was left out: only an age behind a reason of two words shows that it is one.
+
+A number without a unit is no age: words of a scheduler begin with the number of nodes.
+"""
+_REPORTER_LAST: Final = (
+    rf"^\s*(?P<reason>(?:[A-Z][a-z]+){{2,}})\s{{2,}}(?P<note>\S.*?)\s{{2,}}(?P<reporter>{_COMPONENT})\s*$"
+)
+"""A row of a console that shows only these three columns."""
 _ROWS: Final = tuple(
-    map(re.compile, (_EVENTS_TABLE, _NAMED_EVENTS, _OLD_DESCRIPTION, _DESCRIPTION, _WITHOUT_AGE, _WITHOUT_TYPE)),
+    map(
+        re.compile,
+        (
+            _EVENTS_TABLE,
+            _NAMED_EVENTS,
+            _OLD_DESCRIPTION,
+            _DESCRIPTION,
+            _WITHOUT_AGE,
+            _WITHOUT_TYPE,
+            _REPORTER_LAST,
+        ),
+    ),
 )
 _NORMAL: Final = ("Scheduled", "TriggeredScaleUp", "Nominated", "Pulling", "Pulled", "Created", "Started")
 """Reasons of events that are no warnings, for rows without their type."""
 _LIST_MARK: Final = re.compile(r"^\s*(?:\d{1,2}[.)]|[*+•]|-(?=\s+(?:`|\*\*|Normal\b|Warning\b)))\s+")
 _LABEL: Final = re.compile(r"^\s*[*_]*\w[^:|\"]{0,40}[:：][*_]*\s+(?=(?:Normal|Warning)\s+[A-Z][A-Za-z]+\s)")
 """Words of an author in the line of a row, such as the heading of a form."""
-_EMPHASIS: Final = re.compile(r"^\s*(?P<mark>\*\*|__|`)(?P<text>.*?)(?P=mark)?\s*$")
+_EMPHASIS: Final = re.compile(r"^\s*(?P<mark>\*\*|__|`)(?P<text>(?:(?!(?P=mark)).)*)(?P=mark)?\s*$")
 _OBJECT_EVENT: Final = re.compile(
     r'Event\(v1\.ObjectReference\{Kind:"(?P<kind>\w+)", Namespace:"(?P<namespace>[^"]*)", Name:"(?P<name>[^"]+)"'
     r".*?\}\): type: '(?P<type>\w+)' reason: '(?P<reason>\w+)' (?P<note>.*)$"
@@ -72,6 +93,12 @@ _GO_EVENT: Final = re.compile(
 _KUBELET_ERROR: Final = re.compile(
     r'\] "(?P<what>[A-Z][^"]+)" err="(?P<note>(?:[^"\\]|\\.)*)".* pod="(?P<namespace>[^"/]+)/(?P<name>[^"/]+)"'
 )
+_WITHOUT_HINTS: Final = re.compile(
+    r"Unable to generate topology hints: requested number of devices unavailable(?: for '(?P<old>[^']+)': |\" )"
+    r"(?:resource(?:Name)?=\"(?P<resource>[^\"]+)\" )?(?:pod=\"(?P<namespace>[^\"/]+)/(?P<name>[^\"/]+)\" )?"
+    r"(?:containerName=\S+ )?request(?:ed)?[:=] ?(?P<asked>\d+),? available[:=] ?(?P<free>\d+)"
+)
+"""Line of a kubelet whose Topology Manager finds too few devices for a pod, up to 1.20 and since."""
 _OPERATOR_ERROR: Final = re.compile(r"\b(?:ERROR|error)\b[^{]*(?P<fields>\{.*\})\s*$")
 """Line of an operator's log: words, and fields in JSON behind them."""
 _KIND_FIELDS: Final = ("controllerKind", "reconciler kind", "kind")
@@ -114,8 +141,8 @@ _JENKINS: Final = re.compile(
 _KUBELET_LINE: Final = re.compile(r"(?:^|\s)(?P<host>[a-z0-9][\w.-]*) (?:kubelet|kubenswrapper)\[\d+\]:")
 """Line of a kubelet in the journal of its node."""
 _LOGGED_POD: Final = re.compile(r'\bpod="(?P<namespace>[^\s"/]+)/(?P<name>[^\s"/]+)"')
-_TAGGED: Final = re.compile(r"\[(?P<type>Normal|Warning)\]\s+(?P<note>\S.*)$")
-"""Events as JupyterHub and other front ends show them."""
+_TAGGED: Final = re.compile(r"(?:(?P<time>\d{4}-\d\d-\d\dT[\d:.]+Z) )?\[(?P<type>Normal|Warning)\]\s+(?P<note>\S.*)$")
+"""Events as JupyterHub and other front ends show them: with their time, and without reason and reporter."""
 _GROUP_OVER: Final = (
     r"\] (?P<note>[Rr]esource in cluster is overused), "
     r"reject job <(?P<namespace>[^\s/<>]+)/(?P<name>[^\s<>]+)> to be inqueue$"
@@ -155,6 +182,8 @@ def parse_statement(line: str) -> PastedEvent | None:
         return _build_event(match.groupdict() | {"kind": "Pod"})
     if match := _GO_EVENT.search(line):
         return _build_event(match.groupdict() | {"note": _unquote(match["note"])})
+    if match := _WITHOUT_HINTS.search(line):
+        return _build_without_hints(match)
     if match := _KUBELET_ERROR.search(line):
         stated = find_sentence(f"{match['what']}: {match['note']}") or find_sentence(match["note"])
         return stated and replace(stated, kind="Pod", namespace=match["namespace"], name=match["name"])
@@ -181,8 +210,29 @@ def parse_statement(line: str) -> PastedEvent | None:
         stated = find_sentence(line[: field.start()], is_quotation=True)
         return stated and replace(stated, kind="Pod", namespace=field["namespace"], name=field["name"])
     tagged = _TAGGED.search(line)
-    stated = find_sentence(tagged["note"] if tagged else line)
-    return replace(stated, is_warning=tagged["type"] == "Warning") if stated and tagged else stated
+    return _parse_tagged(tagged) if tagged else find_sentence(line)
+
+
+def _parse_tagged(tagged: re.Match[str]) -> PastedEvent | None:
+    """Parse an event that a front end shows: its words tell its reason."""
+    note = tagged["note"]
+    if ASSIGNED.match(note):
+        stated: PastedEvent | None = PastedEvent("Scheduled", note)
+    else:
+        stated = find_sentence(note)
+    return stated and replace(stated, is_warning=tagged["type"] == "Warning", time=tagged["time"] or "")
+
+
+def _build_without_hints(match: re.Match[str]) -> PastedEvent:
+    resource = match["old"] or match["resource"] or ""
+    # The words of the event that follows where Topology Manager lets the pod pass.
+    note = (
+        f"Allocate failed due to requested number of devices unavailable for {resource}. Requested: {match['asked']}, "
+        f"Available: {match['free']}, which is unexpected"
+    )
+    unnamed = PastedEvent("TopologyAffinityError", note, "kubelet")
+    namespace, name = match.group("namespace", "name")
+    return replace(unnamed, kind="Pod", namespace=namespace, name=name) if name else unnamed
 
 
 def _unquote(text: str) -> str:

@@ -8,7 +8,7 @@ without containers: it is asked about, and nothing of it is judged.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from textwrap import dedent
 from typing import Any, Final
 
@@ -34,6 +34,7 @@ from ingest.cases.kubectl_tables import parse_table
 from ingest.cases.pasted_fragments import UNNAMED_WORKLOAD, join_wrapped, parse_fragment
 from ingest.cases.pasted_objects import DESCRIBES, FENCE, PROMPT, strip_comment_marks, take_objects
 from ingest.cases.pasted_rows import parse_log_line, parse_row, parse_statement
+from ingest.cases.plugin_log import list_served_pods
 from ingest.cases.stated_names import list_stated_pods
 from ingest.cases.stated_sentences import PastedEvent, name_by_words
 from ingest.cases.unnamed_pods import DEFAULT_NAME, UnnamedPods, rename_unnamed
@@ -100,7 +101,7 @@ def parse_pasted(content: str, written_at: datetime, *, is_log: bool = False, lo
     content = content.replace("\r\n", "\n").replace("\t", "    ")
     lines = dedent("\n".join(_BOX.sub("", _QUOTE.sub("", line)) for line in content.split("\n"))).split("\n")
     lines = unwrap_lines(join_table_rows(strip_comment_marks(lines)))
-    objects = list(rename_unnamed(take_objects(lines)))
+    objects = [*rename_unnamed(take_objects(lines)), *list_served_pods(lines)]
     reading = _PastedReading(written_at, UnnamedPods(logged_pod), is_log=is_log)
     reading.read(join_scalars(lines))
     return [*objects, *reading.objects, *reading.build_objects(objects)]
@@ -298,8 +299,11 @@ class _PastedReading:
         for described in self.objects:
             if described.get("kind") == "Event" and (group := _GROUP.search(described["message"])):
                 yield build_group(group["namespace"], group["name"], group["note"])
+        # Rows with a time of their own date the text: what has none was written after them.
+        times = [datetime.fromisoformat(event.time) for event in self._events if event.time]
+        written_at = max(times) + timedelta(seconds=1) if times else self._written_at
         for event in self._events:
-            yield _to_object(event, self._written_at)
+            yield _to_object(event, datetime.fromisoformat(event.time) if event.time else written_at)
             if group := _GROUP.search(event.note):
                 yield build_group(group["namespace"], group["name"], group["note"])
             subjects.setdefault((event.kind, event.namespace or "default", event.name), []).append(event)

@@ -1,7 +1,7 @@
 """Files, folders and archives of Kubernetes objects and schedulers' logs, read into one case."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -98,19 +98,23 @@ def read_case_text(content: str) -> ClusterCase:
     """Read a text of objects, of descriptions or of one log. Raises ``MistakeError``."""
     case, data, now = ClusterCase(), content.encode("utf-8", "replace"), datetime.now(UTC)
     is_log = False
+    unread: Collection[str] = ()
     if has_objects(data[:HEAD_BYTES]):
         try:
             objects: list[Any] = parse_objects("the text", data)
         except MistakeError:
             if not (objects := list(parse_pasted(content, now))):
                 raise
+            unread = _list_unread(objects)
     elif has_descriptions(data[:HEAD_BYTES]):
         objects = _parse_described(content, now)
+        unread = _list_unread(objects)
     else:
         is_log = has_log(content)
         objects = parse_pasted(content, now, is_log=is_log, logged_pod=find_logged_pod(content) if is_log else "")
+        unread = _list_unread(objects)
         attach_claims(objects)
-    case.objects = complete_pods(collect_objects([*objects, *build_reported(objects, now)]), now)
+    case.objects = complete_pods(collect_objects([*objects, *build_reported(objects, now)], unread), now)
     if is_log or not objects:
         try:
             read_log_text(content, case.pods.add, NO_FACTS._replace(note=case.pods.note))
@@ -201,7 +205,7 @@ class _CaseReading:
             text = (head + read_more(MAX_OBJECT_BYTES)).decode("utf-8", "replace")
             described = _parse_described(text, written_at)
             self._objects += described
-            self._note_unread(described)
+            self._unread |= _list_unread(described)
         else:
             return False
         return True
@@ -213,16 +217,11 @@ class _CaseReading:
         logged_pod = find_logged_pod(text) if is_log else ""
         pasted = parse_pasted(text, written_at, is_log=is_log, logged_pod=logged_pod)
         self._objects += pasted
-        self._note_unread(pasted)
+        self._unread |= _list_unread(pasted)
         self._pasted |= {name} if pasted else set()
         if pasted and (cause := find_cause(data)):
             self._errors.append(UnknownLogError(f"{name}: {cause}"))
         return bool(pasted) and not is_log
-
-    def _note_unread(self, described: Iterable[Any]) -> None:
-        if any(entry["kind"] == kinds.NODE for entry in described):
-            # The description of a node names its pods without their extended resources.
-            self._unread.add(kinds.POD)
 
     def finish(self) -> ClusterCase:
         case = self._case
@@ -283,6 +282,11 @@ class _CaseReading:
         if not nodes or self._facts.node_list:
             return self._facts
         return self._facts._replace(node_list=orjson.dumps({"kind": "NodeList", "items": nodes}))
+
+
+def _list_unread(described: Iterable[Any]) -> set[str]:
+    """List the kinds of which a description holds only a part: that of a node names its pods without their devices."""
+    return {kinds.POD} if any(entry["kind"] == kinds.NODE for entry in described) else set()
 
 
 def _parse_described(text: str, written_at: datetime) -> list[Any]:

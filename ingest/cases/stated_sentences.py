@@ -50,8 +50,10 @@ _WRITTEN: Final = re.compile(
 _REPEATED: Final = " Received status: "
 """Words of fabric8's Kubernetes client before it writes the answer of the API server again."""
 _COUNTED: Final = re.compile(r".*?available: \d")
-_FREE: Final = "FailedCreate"
-"""Reason of events whose words the author of a policy wrote, who may address people."""
+_SPACED: Final = re.compile(r"^(\d+) /(?=\d+ nodes )")
+"""Total of a count behind a space, which editors and people put there."""
+_FREE: Final = ("FailedCreate", "FailedScaleUp")
+"""Reasons of events whose words the author of a policy or a cloud wrote, who may address people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ class PastedEvent:
     name: str = ""
     host: str = ""
     """Node of the kubelet that reports the event; empty where no column names it."""
+    time: str = ""
+    """Time that stands in the row itself, in ISO 8601; empty where an age or nothing does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +110,12 @@ _SENTENCES: Final = tuple(
         (r"waiting for dynamic resource controller to create the resourceclaim \".*", "FailedScheduling", ""),
         (r"running (?:Reserve|Permit|PreBind|Bind) plugin \"[^\"]+\": .*", "FailedScheduling", ""),
         (rf"{_OF_POD.pattern}.*", "Unschedulable", "kai-scheduler"),
+        (r"Resources were found for \d+ pods while \d+ are required for gang .*", "Unschedulable", "kai-scheduler"),
         (r"(?i:no nodes with enough resources were found): .*", "Unschedulable", "kai-scheduler"),
         (r"pod didn't trigger scale-up(?: \(.*|:.*|[.\"'`]*$)", "NotTriggerScaleUp", "cluster-autoscaler"),
         (r"pod triggered scale-up: .*", "TriggeredScaleUp", "cluster-autoscaler"),
+        (r"Pod should schedule on: .*", "Nominated", "karpenter"),
+        (r"(?:launching \w+, )?creating (?:instance|machine), with fleet error.*", "FailedScaleUp", "karpenter"),
         (
             r"(?:(?:[Ff]ailed to|[Cc]ould not) schedule pod, )?incompatible with (?:nodepool|provisioner) .*",
             "FailedScheduling",
@@ -149,15 +156,15 @@ def find_sentence(line: str, *, is_quotation: bool = False) -> PastedEvent | Non
         if match is None or match.start() > limit:
             continue
         note = match[0].partition("`")[0].strip() if is_code else _cut_quoted(line, match)
-        note = _cut_prose(note, sentence).partition(_REPEATED)[0]
-        if not _is_reported(line[: match.start()]) or (sentence.reason != _FREE and _ADDRESSES.search(note)):
+        note = _SPACED.sub(r"\1/", _cut_prose(note, sentence).partition(_REPEATED)[0])
+        if not _is_reported(line[: match.start()]) or (sentence.reason not in _FREE and _ADDRESSES.search(note)):
             continue
         reporter = sentence.reporter or choose_reporter(sentence.reason, note)
         if _OF_POD.match(note):
             return name_by_words(PastedEvent(sentence.reason, note, reporter))
         refused = _REFUSED_POD.match(note)
         name = refused["name"] if refused and not refused["name"].endswith("-") else ""
-        if denied := _DENIED_POD.search(note) if sentence.reason == _FREE else None:
+        if denied := _DENIED_POD.search(note) if sentence.reason in _FREE else None:
             return PastedEvent(
                 sentence.reason, note, reporter, kind="Pod", namespace=denied["namespace"], name=denied["name"]
             )
@@ -198,7 +205,7 @@ def _cut_quoted(line: str, match: re.Match[str]) -> str:
 
 def _cut_prose(note: str, sentence: _Sentence) -> str:
     """Cut what an author writes behind a sentence."""
-    if sentence.reason == _FREE:
+    if sentence.reason in _FREE:
         return note
     note = _WIDE_STOP.split(note, maxsplit=1)[0]
     is_counted = _COUNTED.match(note) is not None

@@ -63,6 +63,11 @@ _GAVE_BACK: Final = re.compile(
 )
 _HAS_NODE: Final = re.compile(r"can possibly be assigned to (?P<node>[^\s,]+), once (?P<once>.*minAvailable.*)")
 _NATIVE_FEW: Final = re.compile(r"waiting for minCount pods from a gang to appear in scheduling queue")
+_KAI_PART: Final = re.compile(
+    r"Resources were found for (?P<fitting>\d+) pods while (?P<minimum>\d+) are required for gang scheduling\. "
+    r"Additional pods cannot be scheduled due to: (?P<why>.*)",
+    re.DOTALL,
+)
 _KAI_NOT_READY: Final = re.compile(
     r"Waiting for (?P<minimum>\d+) pods(?: for SubGroup (?P<part>\S+?))?, currently (?P<have>\d+) exist, "
     r"(?P<gated>\d+) are gated"
@@ -130,6 +135,8 @@ def _explain_refusal(facts: DiagnosisFacts, group: Group | None, refusal: Statem
         return _describe_chosen(facts, group, match, evidence)
     if _GAVE_BACK.search(words):
         return _describe_given_back(facts, group, evidence)
+    if match := _KAI_PART.search(words):
+        return _describe_part(facts, group, match, evidence)
     if (match := _KOORDINATOR_NEW.search(words)) and "gang" in words.lower():
         return _build("GangUnknown", facts, group, evidence, match["group"] or "")
     return None
@@ -279,6 +286,16 @@ def _describe_too_large(facts: DiagnosisFacts, group: Group | None) -> FoundObst
     clauses = [*obstacle.clauses, *(["minimum"] if group.minimum else []), "judged"]
     numbers = {"members": gang.members, "fitting": gang.fitting}
     return obstacle._replace(words={**obstacle.words, **_collect_words(gang)}, clauses=clauses, numbers=numbers)
+
+
+def _describe_part(
+    facts: DiagnosisFacts, group: Group | None, match: re.Match[str], evidence: Evidence
+) -> FoundObstacle:
+    """Describe a gang for some of whose pods KAI has nodes; its text counts the nodes that refuse the next one."""
+    obstacle = _build("GangTooLarge", facts, group, evidence)
+    words: dict[str, Word] = {name: int(match[name][:9]) for name in ("fitting", "minimum")}
+    words["why"] = quote(match["why"])
+    return obstacle._replace(words={**obstacle.words, **words}, clauses=[*obstacle.clauses, "counts"])
 
 
 def _explain_silence(facts: DiagnosisFacts, group: Group | None) -> FoundObstacle | None:

@@ -145,6 +145,7 @@ def test_where_a_node_fits_now_only_what_the_scheduler_counted_is_an_obstacle(
         ({CPU: 3, "CardInsufficientMemory": 1}, a_judgement({CPU: 3}), "equal", "proved"),  # HAMi's are no filter's
         ({}, a_judgement({CPU: 3}), "not compared", "(3 Insufficient cpu); the scheduler left no counts"),
         ({CPU: 3}, leave_open({CPU: 3}, unread=frozenset(("Pod", "Node"))), "not compared", "Node, Pod could not be"),
+        ({CPU: 3}, leave_open({}), "not compared", "scheduler's counts (3 Insufficient cpu), because what"),
         ({CPU: 3}, leave_open({}, unread=frozenset(("Pod",))), "not compared", "there is no Pod among"),
         ({CPU: 3}, leave_open({}, causes=["a claim is malformed"]), "not compared", "open: a claim is malformed"),
     ],
