@@ -141,8 +141,8 @@ def _aggregate(body: Json, hits: list[Json]) -> Json:
     node["key"] = {"node": "node3"} if "composite" in str(body) else "node3"
     if "node_reasons" in str(body.get("aggs")):
         node = {"key": "node3|CardInsufficientMemory", "doc_count": 1, "pods": {"value": 1}, "last": times}
-    # The minute of the golden attempt.
-    over_time = {"buckets": [{"key": 1776824100000, "total": {"value": 1.0}}]}
+    # The hour of the golden attempt: of more than a week ago there are no shorter buckets.
+    over_time = {"buckets": [{"key": 1776823200000, "total": {"value": 1.0}}]}
     waited = {"devices": {"value": 2.0}, "began": {"value": 2 * 1776824142.349712}, "waited": {"value": 7200.0}}
     one_second = {"doc_count": 1, "seconds": {"values": {"50.0": 1.0, "90.0": 1.0, "99.0": 1.0}}}
     fields_of_waiting: Json = waited | {
