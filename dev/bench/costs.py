@@ -17,7 +17,8 @@ import orjson
 from dev.bench import cluster
 from dev.bench.in_process import InProcess, Spent, decode_attempt
 from dev.bench.report import Figure, Result, add_ratios
-from schemas.codec.records import EncodedRecord
+from schemas.codec.records import EncodedRecord, Rejected, decode, encode
+from schemas.topics import ATTEMPTS
 
 SIZES: Final = {10: 200, 100: 150, 5_000: 12}
 """Attempts by nodes; the first third is the warm-up."""
@@ -88,10 +89,26 @@ def _measure_size(nodes: int, attempts: int, calibrations: list[float]) -> list[
         _to_figure(f"{where}: repeated attempt, index writer", _add(again.documents, again.bodies)),
         _to_figure(f"{where}: unchanged attempt, worker", unchanged.worker),
         _to_figure(f"{where}: unchanged attempt, index writer", _add(unchanged.documents, unchanged.bodies)),
+        _to_figure(f"{where}: unchanged attempt, records only", _measure_codec(tries[-1], unchanged.samples[-1])),
         _to_byte_figure(f"{where}: all topics", first),
         _to_byte_figure(f"{where}: all topics, repeated attempt", again),
         _to_byte_figure(f"{where}: all topics, unchanged attempt", unchanged),
     ]
+
+
+def _measure_codec(read: Sequence[EncodedRecord], sample: Sequence[EncodedRecord]) -> list[float]:
+    """Measure decoding what the worker reads, encoding what it publishes, and decoding that part which is indexed."""
+    published = [(record, decode(record.value, record.headers)) for record in sample[len(read) :]]
+    indexed = [record for record, _ in published if record.topic == ATTEMPTS.name]
+
+    def handle() -> None:
+        for record in (*read, *indexed):
+            decode(record.value, record.headers)
+        for record, event in published:
+            assert not isinstance(event, Rejected)
+            encode(event, record.topic, record.partition)
+
+    return [_measure(handle) for _ in range(200)]
 
 
 def _take_others(nodes: int, count: int) -> Iterator[list[EncodedRecord]]:
