@@ -18,7 +18,7 @@ from schemas.json_types import JsonView
 DEVICE_CONFIGURATION: Final = "device-config.yaml"
 """Key of HAMi's device configuration in the ConfigMap of its chart."""
 _SELECTOR: Final = "--node-label-selector"
-_SELECTOR_VARIABLE: Final = "SCHEDULERLOG_NODE_LABEL_SELECTOR"
+_SELECTOR_VARIABLE: Final = "SCHEDULERLOG_SCHEDULER_NODE_LABEL_SELECTOR"
 _EQUALITY: Final = re.compile(r"\s*([\w./-]+)\s*(!=|==?)\s*([\w.-]*)\s*")
 _NAMED: Final = 3
 """Nodes that a finding names."""

@@ -86,7 +86,10 @@ class SimulationCluster:
     listed: frozenset[str] = frozenset()
     """Kinds of which all objects are known, also if there is none."""
     withheld: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Schedulers of ours that run in the cluster, to the nodes that they leave to another one, with the cause."""
+    """Schedulers of ours that run in the cluster, to the nodes that they leave to another one, with the cause; an empty
+    one for a node whose labels they don't look at."""
+    selectors: Mapping[str, str] = field(default_factory=dict)
+    """Labels of the nodes that schedulers of ours look at, by scheduler; empty for all nodes."""
     devices: DeviceReader = field(default_factory=DeviceReader)
     node_kinds: NodeKindReader = field(default_factory=NodeKindReader)
 
@@ -138,7 +141,12 @@ def build_cluster(
     for pod in manifest.pods.values():
         columns.apply_pod(pod)
     pods = manifest.pods.values()
-    withheld = {name: list_shared_nodes(columns, pods, names) for name, names in list_own_schedulers(pods).items()}
+    own_schedulers = list_own_schedulers(pods)
+    withheld = {
+        name: list_shared_nodes(columns, pods, scheduler.shares_with)
+        | {node: "" for node, entry in nodes.items() if scheduler.rejects(entry)}
+        for name, scheduler in own_schedulers.items()
+    }
     return SimulationCluster(
         columns,
         read_snapshot(objects),
@@ -150,6 +158,7 @@ def build_cluster(
         left_out,
         listed=listed,
         withheld=withheld,
+        selectors={name: scheduler.selector for name, scheduler in own_schedulers.items()},
     )
 
 

@@ -36,6 +36,7 @@ from engine.simulation.verdict import (
 )
 from engine.simulation.workloads import MAX_PODS, PodTemplate
 from engine.snapshot.reading import change_snapshot
+from runtime.kubernetes.object_fields import get_text
 from schemas.json_types import Json
 
 
@@ -207,6 +208,13 @@ def _describe_cluster(cluster: SimulationCluster, verdict: PodVerdict) -> Iterat
     elif not cluster.has_pods:
         phrase = "note_pods_unread" if cluster.snapshot.nodes else "note_nodes_unread"
         yield Note("NotFiltered", write_phrase(phrase))
+    scheduler = get_text(verdict.pod, "spec", "schedulerName")
+    if left_out := [name for name, cause in cluster.withheld.get(scheduler, {}).items() if not cause]:
+        selector, listed = cluster.selectors[scheduler], shorten_list(sorted(left_out))
+        words_of_selector = write_phrase(
+            "note_selector", scheduler=scheduler, labels=selector, n=len(left_out), nodes=listed
+        )
+        yield Note("NodesNotSelected", words_of_selector)
     if cluster.snapshot.nodes and cluster.unfiltered:
         yield Note("NotFiltered", write_phrase("note_some_unread", n=len(cluster.unfiltered)))
     request = verdict.judgement.request if verdict.judgement else {}

@@ -56,7 +56,7 @@ def decide(
 
     What the pod itself holds from an earlier attempt does not count against it. `columns` is only read; `reserve`
     writes the decision into it. withheld: nodes with devices to leave to another scheduler, with the cause, next to
-    those that `columns` withholds.
+    those that `columns` withholds; without a cause, nodes that count as unregistered.
     """
     vendors = complete_vendors(columns)
     containers = count_containers(pod)

@@ -132,7 +132,7 @@ def test_a_node_that_both_schedulers_use_is_a_finding(ours: str, hami: str, shar
 
 
 def test_the_labels_of_a_schedulers_nodes_are_read_wherever_they_are_set() -> None:
-    image, variable = "example.com/schedulerlog:0.1.0", "SCHEDULERLOG_NODE_LABEL_SELECTOR"
+    image, variable = "example.com/schedulerlog:0.1.0", "SCHEDULERLOG_SCHEDULER_NODE_LABEL_SELECTOR"
     settings = {"ours": {variable: "a=map"}}
     workloads = {
         "a=joined": a_workload("x", "scheduler", image, "--node-label-selector=a=joined"),

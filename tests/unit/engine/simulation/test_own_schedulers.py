@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from engine.simulation.own_schedulers import list_own_schedulers
+from engine.simulation.own_schedulers import OwnScheduler, list_own_schedulers
 from tests.support.builders.cluster import a_pod
-from tests.support.builders.simulations import Object, a_gpu_node, a_gpu_pod, simulate
+from tests.support.builders.simulations import Object, a_gpu_node, a_gpu_pod, list_notes, simulate
 
 MANIFEST = Path("deploy/kustomize/components/scheduler/scheduler.yaml")
 OURS, HAMI = "schedulerlog", "hami-scheduler"
@@ -38,7 +38,9 @@ def a_pod_of(scheduler: str) -> Object:
     return pod
 
 
-NODES = a_gpu_node("theirs"), a_gpu_node("ours")
+LABELS = {"schedulerlog.io/scheduler": "schedulerlog"}
+"""Labels of the nodes of ours, by the flag of the manifest."""
+NODES = a_gpu_node("theirs", labels=LABELS), a_gpu_node("ours", labels=LABELS)
 HELD = a_placed_pod("held", HAMI, "theirs")
 
 
@@ -75,17 +77,46 @@ def test_the_name_and_the_shares_are_read_from_variables_too() -> None:
     scheduler = a_scheduler()
     container = scheduler["spec"]["containers"][0]
     container["args"] = ["scheduler", "serve", "--share-nodes-with", "a, b"]
-    assert list_own_schedulers([scheduler]) == {HAMI: {HAMI, "a", "b"}}
+    assert list_own_schedulers([scheduler]) == {HAMI: OwnScheduler(frozenset({HAMI, "a", "b"}), "")}
     container["args"] = ["scheduler", "serve"]
     container["env"] = [
         {"name": "SCHEDULERLOG_SCHEDULER_NAME", "value": OURS},
         {"name": "SCHEDULERLOG_SCHEDULER_SHARE_NODES_WITH", "value": "a"},
     ]
-    assert list_own_schedulers([scheduler]) == {OURS: {OURS, "a"}}
+    assert list_own_schedulers([scheduler]) == {OURS: OwnScheduler(frozenset({OURS, "a"}), "")}
 
 
 def test_a_node_without_devices_is_unregistered_and_not_that_of_another_scheduler() -> None:
-    plain = a_gpu_node("theirs")
+    plain = a_gpu_node("theirs", labels=LABELS)
     del plain["metadata"]["annotations"]
     refused = simulate(a_pod_of(OURS), plain, HELD, a_scheduler())
     assert refused["schedulerlog"]["filter"]["nodes"][0]["containers"][0]["reason"] == "node unregistered"
+
+
+def test_our_scheduler_gets_no_node_without_its_labels_and_hami_does() -> None:
+    unlabelled, labelled = a_gpu_node("unlabelled"), a_gpu_node("labelled", labels=LABELS)
+    answer = simulate(a_pod_of(OURS), unlabelled, labelled, a_scheduler())
+    assert answer["node"] == "labelled"
+    words = (
+        "schedulerlog looks only at nodes with the labels schedulerlog.io/scheduler=schedulerlog, which 1 node lacks"
+    )
+    assert list_notes(answer)["NodesNotSelected"] == f"{words}: unlabelled."
+    refused = simulate(a_pod_of(OURS), unlabelled, a_scheduler())
+    assert refused["schedulerlog"]["filter"]["nodes"][0]["containers"][0]["reason"] == "node unregistered"
+    assert not refused["suggestions"]["items"]
+    assert simulate(a_pod_of(HAMI), unlabelled, a_scheduler())["node"] == "unlabelled"
+
+
+@pytest.mark.parametrize(
+    ("selector", "labels", "is_rejected"),
+    [
+        ("", {}, False), ("a=b", {"a": "b"}, False), ("a=b, c!=d", {"a": "b", "c": "e"}, False),
+        ("a=b", {}, True), ("a==b", {"a": "c"}, True), ("c!=d", {"c": "d"}, True), ("a in (b, c)", {}, False),
+    ],
+)  # fmt: skip
+def test_a_selector_rejects_what_certainly_lacks_its_labels(
+    selector: str, labels: dict[str, str], is_rejected: bool
+) -> None:
+    """https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors"""
+    node = {"metadata": {"name": "n", "labels": labels}}
+    assert OwnScheduler(frozenset(), selector).rejects(node) is is_rejected
