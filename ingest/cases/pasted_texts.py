@@ -38,7 +38,7 @@ from ingest.cases.plugin_log import list_served_pods
 from ingest.cases.stated_names import list_stated_pods
 from ingest.cases.stated_sentences import PastedEvent, name_by_words
 from ingest.cases.unnamed_pods import DEFAULT_NAME, UnnamedPods, rename_unnamed
-from ingest.cases.wrapped_lines import SEVERAL_CELLS, join_scalars, join_table_rows, unwrap_lines
+from ingest.cases.wrapped_lines import SEVERAL_CELLS, join_console_lines, join_scalars, join_table_rows, unwrap_lines
 from schemas.json_types import Json
 
 MAX_PASTED_BYTES: Final = 1024**2
@@ -100,7 +100,7 @@ def parse_pasted(content: str, written_at: datetime, *, is_log: bool = False, lo
     """
     content = content.replace("\r\n", "\n").replace("\t", "    ")
     lines = dedent("\n".join(_BOX.sub("", _QUOTE.sub("", line)) for line in content.split("\n"))).split("\n")
-    lines = unwrap_lines(join_table_rows(strip_comment_marks(lines)))
+    lines = unwrap_lines(join_table_rows(join_console_lines(strip_comment_marks(lines))))
     objects = [*rename_unnamed(take_objects(lines)), *list_served_pods(lines)]
     reading = _PastedReading(written_at, UnnamedPods(logged_pod), is_log=is_log)
     reading.read(join_scalars(lines))

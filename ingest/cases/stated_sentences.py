@@ -98,7 +98,7 @@ _SENTENCES: Final = tuple(
     for pattern, reason, reporter in (
         (r"(?:In hyperNode \S+: )?\d+ ?/\d+ nodes (?:are )?(?:un)?available: .*", "FailedScheduling", ""),
         (r"No nodes are available that match all of the .*", "FailedScheduling", ""),
-        (r"(?<=Cannot schedule pods: )Insufficient .*", "FailedScheduling", "default-scheduler"),
+        (r"(?<=Cannot schedule pods: )(?:Insufficient|node\(s\)) .*", "FailedScheduling", "default-scheduler"),
         (r"\d+ nodes? (?:Card|Node|Numa|Mode|Allocated|Exclusive)\w+ ?\([\w., -]+\)", _FILTERING_FAILED, _HAMI),
         (r"no available node, all node scores do not meet", _FILTERING_FAILED, _HAMI),
         (rf"{_OF_GROUP.pattern}.*", "Unschedulable", "volcano"),

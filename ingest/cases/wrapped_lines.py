@@ -23,6 +23,8 @@ _NEW_LINE: Final = re.compile(
 _TABLE: Final = re.compile(r"^\s*(?:NAMESPACE +)?NAME +READY +STATUS +RESTARTS +AGE *$")
 """Header of the table of pods, whose other columns a narrow terminal has put below it."""
 _LATER_COLUMNS: Final = re.compile(r"^\s*IP +NODE(?: +NOMINATED NODE(?: +READINESS GATES)?)?\s*$")
+_CONSOLE_REASON: Final = re.compile(r"^\s*PodUnschedulable\s*$")
+_CONSOLE_ITEM: Final = re.compile(r"^\s*Cannot schedule pods: (?P<text>\S.*)$")
 _SCALAR: Final = re.compile(r"^(?P<indent>\s*(?:- )?)(?P<field>[A-Za-z][\w.-]*: +)(?P<text>[>|][+-]?|'.*|\".*)$")
 """Field of YAML whose text is quoted, or stands in the lines below it."""
 _MAX_SCALAR_LINES: Final = 40
@@ -71,6 +73,20 @@ def join_table_rows(lines: Sequence[str]) -> list[str]:
         is_split = begins or (is_split and bool(lines[position].strip()) and following[:1].isspace())
         joined.append(f"{lines[position].rstrip()}   {following.strip()}" if is_split else lines[position])
         position += 1 + is_split
+    return joined
+
+
+def join_console_lines(lines: Sequence[str]) -> list[str]:
+    """Join what Google's console lists of one pod: a reason and a line for each text that keeps it from nodes."""
+    joined: list[str] = []
+    for index, line in enumerate(lines):
+        item = _CONSOLE_ITEM.match(line)
+        if item and joined and _CONSOLE_ITEM.match(joined[-1]):
+            joined[-1] = f"{joined[-1].rstrip(' .')}, {item['text'].rstrip(' .')}"
+        elif not (_CONSOLE_REASON.match(line) and joined and _CONSOLE_ITEM.match(joined[-1])) or (
+            index + 1 == len(lines) or not _CONSOLE_ITEM.match(lines[index + 1])
+        ):
+            joined.append(line)
     return joined
 
 

@@ -68,6 +68,9 @@ _POOL_REASONS: Final = (
 _OVERHEAD: Final = re.compile(r"daemonset overhead=\{(?P<amounts>[^}]*)\}")
 _OVERHEAD_DEVICE: Final = re.compile(r"\"(?P<resource>[^\"/]+/[^\"]+)\":\"(?P<amount>\d+)\"")
 """Devices that Karpenter counts for the DaemonSets of a new node, besides what the pod asks for."""
+_NEEDED: Final = re.compile(r"\bresources[ =]\{(?P<amounts>[^}]*)\}")
+_TYPES: Final = re.compile(r"\bnode\.kubernetes\.io/instance-type In \[(?P<types>[^\]]+)\]")
+"""Kinds of machines that the pod and the NodePool allow together."""
 _MANY_CLAIMS: Final = 3
 """Nodes begun for one pod that mean more than a change of plan."""
 _RANKS: Final = {name: rank for rank, (_, name) in enumerate(_POOL_REASONS)}
@@ -202,7 +205,8 @@ def _describe_pools(text: str) -> InBothLanguages | None:
         details = match.groupdict().get("details") or ""
         phrase = write_phrase(name, pool=pool, details=f" {details}" if details else "")
         pools.setdefault(pool, []).append((_RANKS[name], phrase))
-        pools[pool] += ((_RANKS[name], taken) for taken in _describe_overhead(part))
+        added = [*_describe_overhead(part), *(_describe_need(part) if name == "pool_amount" else ())]
+        pools[pool] += ((_RANKS[name], phrase) for phrase in added)
     nearest = sorted(pools.values(), key=lambda reasons: (len(reasons), max(rank for rank, _ in reasons)))
     return _join([_combine_reasons([phrase for _, phrase in reasons]) for reasons in nearest]) if nearest else None
 
@@ -211,6 +215,15 @@ def _describe_overhead(part: str) -> Iterator[InBothLanguages]:
     overhead = _OVERHEAD.search(part)
     for match in _OVERHEAD_DEVICE.finditer(overhead["amounts"] if overhead else ""):
         yield write_phrase("pool_overhead", resource=match["resource"], amount=int(match["amount"][:9]))
+
+
+def _describe_need(part: str) -> Iterator[InBothLanguages]:
+    """Describe the devices that no allowed kind of machine has, where the text names both."""
+    needed, allowed = _NEEDED.search(part), _TYPES.search(part)
+    devices = _OVERHEAD_DEVICE.findall(needed["amounts"]) if needed else []
+    if devices and allowed:
+        amounts = ", ".join(f"{amount} {resource}" for resource, amount in devices)
+        yield write_phrase("pool_need", amounts=amounts, types=quote(", ".join(allowed["types"].split())))
 
 
 def _combine_reasons(phrases: Sequence[InBothLanguages]) -> InBothLanguages:

@@ -67,8 +67,8 @@ def _add_refusals_by_code(outcome: NodeVerdicts, event: SchedulingEvent, _facts:
         outcome.verdicts[name] = REFUSED
         if (previous := outcome.reasons.get(name)) is None:
             outcome.reasons[name] = (event.code, "")
-        else:
-            # HAMi names a node once per code that one of its devices was refused for.
+        elif event.code not in (previous[0], *previous[1].removeprefix("also ").split(", ")):
+            # HAMi names a node once per code that one of its devices was refused for; a copy may repeat the event.
             outcome.reasons[name] = (
                 previous[0],
                 f"{previous[1]}, {event.code}" if previous[1] else f"also {event.code}",

@@ -145,3 +145,39 @@ def test_a_line_of_prose_that_begins_with_a_quoted_word_has_its_quoted_row() -> 
         "volcano  0/2 nodes are unavailable: 2 Insufficient amd.com/gpu.`\n"
     )
     assert diagnosis.sentence.en.startswith("2 of 2 nodes")
+
+
+def test_a_console_lists_the_obstacles_of_one_pod_one_below_the_other() -> None:
+    diagnosis = diagnose_text(
+        "PodUnschedulable\nCannot schedule pods: Insufficient nvidia.com/gpu.\nPodUnschedulable\n"
+        "Cannot schedule pods: node(s) had untolerated taint {pool: gpu}.\n\nWhat can I do?\n"
+    )
+    assert diagnosis.obstacle is not None
+    assert diagnosis.obstacle.code == "NodesUncounted"
+    assert "Insufficient nvidia.com/gpu, node(s) had untolerated taint {pool: gpu}" in diagnosis.sentence.en
+
+
+def test_the_same_code_of_a_node_twice_is_one_reason() -> None:
+    row = "Warning  FilteringFailed  9s  hami-scheduler  1 nodes CardNotHealth(gpu-1)\n"
+    text = f"Events:\n  {row}\nkubectl describe says: `{row.strip()}`\n"
+    nodes = explain_pod(read_case_text(text), "default/pod").diagnosis.nodes
+    assert [container.reason for node in nodes or [] for container in node.containers] == ["CardNotHealth"]
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        "no instance type satisfied resources {resources} and requirements {types} ({few})",
+        "{few}, requirements={types}, resources={resources}",
+    ],
+    ids=["up to 1.0", "since 1.1"],
+)
+def test_a_pool_without_enough_devices_names_them_and_its_machines(ends: str) -> None:
+    types = "node.kubernetes.io/instance-type In [p4d.24xlarge p5.48xlarge]"
+    resources = '{"cpu":"200m","nvidia.com/gpu":"16"}'
+    words = ends.format(types=types, resources=resources, few="no instance type has enough resources")
+    diagnosis = diagnose_text(
+        f'Warning  FailedScheduling  9s  karpenter  Failed to schedule pod, incompatible with nodepool "big", {words}\n'
+    )
+    assert "NodePool big has enough resources" in diagnosis.sentence.en
+    assert "a node needs 16 nvidia.com/gpu, of the allowed kinds p4d.24xlarge, p5.48xlarge" in diagnosis.sentence.en
