@@ -3,51 +3,19 @@
 AMD's rows state its rules in words of their own: HAMi's later releases ask for cores differently.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from engine.fit.judge.checks.reference_fit import DeviceState, ReferenceFit
-from engine.fit.judge.checks.verdict_codes import VERDICTS
-from engine.fit.judge.request.device_request import DeviceRequest
-from engine.fit.judge.request.pod_request import VendorRequest
+from engine.fit.judge.checks.reference_fit import DeviceState
 from engine.fit.judge.vendors.amd import fit_amd
-from engine.fit.judge.vendors.asking import NodeRequest
 from engine.fit.judge.vendors.kunlun import choose_devices, fit_kunlun
 from engine.fit.judge.vendors.vastai import fit_vastai
 from engine.hami.vendor_catalog import AMD, KUNLUN, VASTAI, XPU
-from engine.hami.vendors import Vendor
+from tests.support.builders.vendor_devices import a_device, a_node_request, list_picks, list_verdicts
 
 CONFLICT, SHORT = "ExclusiveDeviceAllocateConflict", "AllocatedCardsInsufficientRequest"
-
-
-def a_device(position: int, **fields: Any) -> DeviceState:
-    device = DeviceState(position, f"D-{position}", 0, True, 0, 100, 0, 100, 0, 1000, 0, index=position)
-    return replace(device, **fields)
-
-
-def a_request(
-    vendor: Vendor,
-    count: int,
-    *,
-    memory_mib: int = 0,
-    cores: int = 0,
-    is_mutex: bool = False,
-    texts: Mapping[str, str] | None = None,
-) -> NodeRequest:
-    request = DeviceRequest(count, memory_mib, 0, cores, is_mutex, numa_bind=False, collects_all=False)
-    raw = VendorRequest("main", vendor=vendor.word, count=count, memory_mib=memory_mib, cores=cores)
-    return NodeRequest(vendor, request, raw, texts or {}, {})
-
-
-def list_picks(fit: ReferenceFit) -> list[int]:
-    return [pick.device.position for pick in fit.picks]
-
-
-def list_verdicts(fit: ReferenceFit) -> dict[int, str]:
-    return {position: VERDICTS[code] for position, code in fit.looks}
 
 
 def a_die(position: int, board: str, used_slots: int = 0) -> DeviceState:
@@ -78,13 +46,13 @@ DIES = [a_die(0, "A"), a_die(1, "B"), a_die(2, "B"), a_die(3, "C")]
 def test_vastai_takes_dies_of_the_fullest_boards(
     devices: Sequence[DeviceState], count: int, is_mutex: bool, picks: list[int]
 ) -> None:
-    fit = fit_vastai(devices, a_request(VASTAI, count, is_mutex=is_mutex))
+    fit = fit_vastai(devices, a_node_request(VASTAI, count, is_mutex=is_mutex))
     assert (list_picks(fit), fit.passed) == (picks, bool(picks))
 
 
 def test_a_sibling_of_a_die_in_use_is_a_conflict() -> None:
     dies = [a_die(0, "A", used_slots=1), a_die(1, "A"), a_die(2, "B")]
-    fit = fit_vastai(dies, a_request(VASTAI, 2, is_mutex=True))
+    fit = fit_vastai(dies, a_node_request(VASTAI, 2, is_mutex=True))
     assert list_verdicts(fit) == {0: CONFLICT, 1: CONFLICT, 2: SHORT}
 
 
@@ -107,12 +75,12 @@ def test_a_sibling_of_a_die_in_use_is_a_conflict() -> None:
     ],
 )
 def test_amd_counts_compute_units(device: DeviceState, memory_mib: int, cores: int, verdict: str) -> None:
-    fit = fit_amd([device], a_request(AMD, 1, memory_mib=memory_mib, cores=cores))
+    fit = fit_amd([device], a_node_request(AMD, 1, memory_mib=memory_mib, cores=cores))
     assert list_verdicts(fit) == {0: verdict}
 
 
 def test_amd_gives_the_units_of_the_percentage_it_is_asked_for() -> None:
-    fit = fit_amd([a_device(0, total_cores=304)], a_request(AMD, 1, memory_mib=10, cores=50))
+    fit = fit_amd([a_device(0, total_cores=304)], a_node_request(AMD, 1, memory_mib=10, cores=50))
     assert [(pick.memory_mib, pick.cores) for pick in fit.picks] == [(10, 152)]
 
 
@@ -154,9 +122,9 @@ def list_eight(**fields: Any) -> list[DeviceState]:
 
 
 def test_kunlun_gives_whole_devices_that_are_free() -> None:
-    fit = fit_kunlun(list_eight(used_slots=1), a_request(KUNLUN, 1))
+    fit = fit_kunlun(list_eight(used_slots=1), a_node_request(KUNLUN, 1))
     assert [(pick.device.position, pick.memory_mib, pick.cores) for pick in fit.picks] == [(7, 1000, 100)]
-    refused = fit_kunlun(list_eight(used_slots=1), a_request(KUNLUN, 2))
+    refused = fit_kunlun(list_eight(used_slots=1), a_node_request(KUNLUN, 2))
     assert set(list_verdicts(refused).values()) == {"NumaNotFit", "not reached"}
 
 
@@ -172,13 +140,13 @@ def test_kunlun_gives_whole_devices_that_are_free() -> None:
     ],
 )
 def test_kunlun_parts_of_a_device_have_one_size(memory_mib: int, fields: dict[str, Any], picks: list[int]) -> None:
-    fit = fit_kunlun(list_eight(**fields), a_request(XPU, 1, memory_mib=memory_mib))
+    fit = fit_kunlun(list_eight(**fields), a_node_request(XPU, 1, memory_mib=memory_mib))
     assert list_picks(fit) == picks
 
 
 def test_kunlun_counts_devices_in_use_as_conflicts_of_mutex_parts() -> None:
     devices = [a_device(position, used_slots=1, used_memory=250) for position in reversed(range(8))]
-    fit = fit_kunlun(devices, a_request(XPU, 1, memory_mib=250, is_mutex=True))
+    fit = fit_kunlun(devices, a_node_request(XPU, 1, memory_mib=250, is_mutex=True))
     assert list(list_verdicts(fit).values()) == [CONFLICT] * 8
 
 
@@ -192,7 +160,7 @@ def test_kunlun_counts_devices_in_use_as_conflicts_of_mutex_parts() -> None:
     ],
 )
 def test_kunlun_reads_lists_of_uuids(texts: dict[str, str], picks: list[int]) -> None:
-    fit = fit_kunlun(list_eight(), a_request(XPU, 1, memory_mib=10, texts=texts))
+    fit = fit_kunlun(list_eight(), a_node_request(XPU, 1, memory_mib=10, texts=texts))
     assert list_picks(fit) == picks
     if not picks:
         assert list(list_verdicts(fit).values()) == ["CardUuidMismatch"] * 8
