@@ -13,7 +13,9 @@ from engine.hami.node_checks import (
     VendorRegistration,
     check_registrations,
     find_oldest_handshake,
+    list_vendor_registrations,
 )
+from engine.hami.vendors import NVIDIA
 
 NOW = datetime(2026, 11, 21, 3, 0, 0, tzinfo=UTC)
 LIMIT = timedelta(minutes=5)
@@ -114,3 +116,27 @@ def test_the_oldest_handshake_is_the_earliest_that_can_be_read() -> None:
     minute, hour = (a_registration("Reported", age) for age in (timedelta(minutes=1), AN_HOUR))
     assert find_oldest_handshake([minute, hour, a_registration("?", None)]) == NOW - AN_HOUR
     assert find_oldest_handshake([a_registration("?", None)]) is None
+
+
+@pytest.mark.parametrize(
+    ("allocatable", "annotations", "is_listed"),
+    [
+        ("0", {}, False),
+        ("1", {}, True),
+        ("8", {}, True),
+        # A handshake or a registration shows that the node has had devices; an empty registration is not one.
+        ("0", {NVIDIA.node.handshake: "Requesting_2026-11-21 02:00:00"}, True),
+        ("0", {NVIDIA.node.register: ""}, True),
+        ("0", {"hami.io/other": "x"}, False),
+    ],
+)
+def test_a_node_is_expected_to_register_what_it_offers(
+    allocatable: str, annotations: dict[str, str], is_listed: bool
+) -> None:
+    node = {
+        "metadata": {"annotations": annotations},
+        "status": {"allocatable": {NVIDIA.resources.count: allocatable}},
+    }
+    registrations = list_vendor_registrations(node, [NVIDIA], UTC)
+    assert [registration.vendor for registration in registrations] == ([NVIDIA.word] if is_listed else [])
+    assert not any(registration.is_present for registration in registrations)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.summaries.answer import build_detail, build_schedulerlog, encode_schedulerlog, select_nodes
 from schemas.answers.attempts import FullSchedulerLog, Paging, SchedulerLog
 from schemas.events import AttemptSummarized, BindOutcome, LockHolder, Owner, PodDescription, Refusal, Request
-from tests.support.builders.events import STARTED, a_refusal, a_request, a_summary
+from tests.support.builders.events import STARTED, a_refusal, a_report, a_request, a_summary
 
 CONTAINERS = [a_request(container="container1"), a_request(container="container2")]
 
@@ -116,6 +116,25 @@ def test_a_node_that_was_never_registered_fails_at_the_first_container_that_asks
         {"name": "worker", "status": "failed", "reason": "node unregistered"},
     ]
     assert nodes[1]["containers"][1]["reason"] == "node unregistered: hami.io/node-nvidia-register: not JSON"
+
+
+@pytest.mark.parametrize(
+    ("source", "counts", "container"),
+    [
+        # Of two containers that ask, a log does not say which was refused; a scheduler judges the first one first.
+        ("hami-log", (1, 1), ""),
+        ("scheduler", (1, 1), "first"),
+        ("hami-log", (1, 0), "first"),
+        ("hami-log", (0, 1), "second"),
+    ],
+)
+def test_the_refused_container_is_named_if_the_source_says_which(
+    source: str, counts: tuple[int, int], container: str
+) -> None:
+    requests = [a_request(container=name, count=count) for name, count in zip(("first", "second"), counts, strict=True)]
+    attempt = a_summary(["node1"], refused_by=[-1], requests=requests, reports=[a_report(source=source)])
+    (node,) = build_schedulerlog(attempt).filter.nodes
+    assert [row.name for row in node.containers if row.status == "failed"] == [container]
 
 
 def test_nodes_that_were_not_reached_are_left_out_and_counted_in_the_detail() -> None:

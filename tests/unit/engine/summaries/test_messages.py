@@ -18,7 +18,7 @@ from engine.summaries.text import MAX_BYTES, join_within_limit, write_reasons, w
 from schemas.codec.records import MAX_VALUE_BYTES, decode, encode
 from schemas.events import AttemptSummarized, Owner, PodDescription, Refusal
 from tests.support.builders.attempts import a_bind, an_attempt
-from tests.support.builders.events import a_refusal, a_summary
+from tests.support.builders.events import STARTED, a_refusal, a_report, a_summary
 
 BOUNDS = "node node4 has been locked within 5m0s: node lock contention"
 
@@ -66,6 +66,12 @@ def test_a_failure_counts_nodes_by_reason_then_in_all() -> None:
     ]
     assert {(severity, reason) for severity, reason, _ in list_lines(summary)} == {("Warning", "FilteringFailed")}
     assert summarize_filter(summary) == "no available node, 4 nodes do not meet"
+
+
+def test_the_number_of_offered_nodes_is_written_if_one_source_has_it() -> None:
+    with_count, without = a_report(), a_report(source="hami-log", not_reported=["offered nodes"])
+    for reports, offered in (([with_count, without], ", 2 nodes do not meet"), ([without], "")):
+        assert summarize_filter(a_summary(ended_at=STARTED, reports=reports)) == f"no available node{offered}"
 
 
 def test_as_many_nodes_are_counted_for_a_reason_as_are_listed_for_it() -> None:
