@@ -5,6 +5,7 @@ work. That something does *not* happen is never shown by waiting, but by somethi
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
@@ -32,6 +33,25 @@ def eventually(
     answer, is_in_time = _read_again(probe, bool, seconds)
     assert is_in_time, otherwise() if callable(otherwise) else otherwise
     return answer
+
+
+def await_end(
+    read: Callable[[], T], is_ended: Callable[[T], Any], seconds: float = PATIENCE_SECONDS
+) -> tuple[float, T]:
+    """Read until an answer shows the end; return when the read before it began (``time.monotonic``, -inf if there was
+    none), and the answer.
+
+    A server decides after a read began: however slow the machine is, no read that began after the end is answered as
+    before.
+    """
+    begins: list[float] = []
+
+    def read_and_note() -> T:
+        begins.append(time.monotonic())
+        return read()
+
+    answer = until(read_and_note, is_ended, seconds)
+    return begins[-2] if len(begins) > 1 else -math.inf, answer
 
 
 def _read_again(read: Callable[[], T], is_right: Callable[[T], Any], seconds: float) -> tuple[T, bool]:

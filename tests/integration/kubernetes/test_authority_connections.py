@@ -5,6 +5,7 @@ docs/security-tests.md, which says which test shows which row.
 """
 
 import os
+import select
 import socket
 import ssl
 import subprocess
@@ -323,16 +324,17 @@ def test_who_does_not_finish_is_hung_up_on_and_others_are_answered(api: Secured)
     began = time.monotonic()
     with ThreadPoolExecutor(len(half)) as threads:
         halves = [threads.submit(api.answer, sent) for sent in half]
+        assert api.world.client.get(api.world.fill_names(LOG), headers=header).status_code == 200
+        # While all of them are still connected: none has anything to read, not even its end.
+        assert select.select(silent, (), (), 0)[0] == []
         assert {api.world.client.get(api.world.fill_names(LOG), headers=header).status_code for _ in range(20)} == {200}
-        # While all of them are still connected.
-        assert time.monotonic() - began < PATIENCE
         for sent_half in halves:
             assert set(parse_statuses(sent_half.result(60))) <= {400, 408}
     for connection in silent:
         with connection:
             assert receive_all(connection) == b""
-    # Twice the time, for the machine; without a limit the reads would end after a minute.
-    assert PATIENCE - 1 < time.monotonic() - began < 2 * PATIENCE
+    # The machine may be slow; without a limit the reads would end after a minute.
+    assert PATIENCE - 1 < time.monotonic() - began < 5 * PATIENCE
 
 
 def test_certificate_and_authority_are_replaced_while_serving(api: Secured) -> None:
@@ -358,19 +360,16 @@ def test_certificate_and_authority_are_replaced_while_serving(api: Secured) -> N
     assert [api.get_status(LOG, pair) for pair in both] == [200, 0]
     write_pair(api.servers, api.folder)
     (api.folder / "clients.crt").write_bytes(new.certificate_pem)
-    eventually(lambda: read_serial() != first, "the first one is still served", 10)
-    assert until(lambda: [api.get_status(LOG, pair) for pair in both], lambda statuses: statuses == [0, 200], 10) == [
-        0,
-        200,
-    ]
+    eventually(lambda: read_serial() != first, "the first one is still served")
+    until(lambda: [api.get_status(LOG, pair) for pair in both], lambda statuses: statuses == [0, 200])
     second = read_serial()
     (api.folder / "tls.key").write_text("-----BEGIN PRIVATE KEY-----\nbroken")
-    eventually(lambda: read_gauge() == 0, "the metric does not say so", 20)
+    eventually(lambda: read_gauge() == 0, "the metric does not say so")
     assert "tls.key" in api.world.log.read_text()
     assert (read_serial(), api.get_status("/readyz")) == (second, 200)
     (api.folder / "clients.crt").write_bytes(old.certificate_pem)
     write_pair(api.servers, api.folder)
-    eventually(lambda: read_gauge() == 1, "the metric does not say so", 20)
+    eventually(lambda: read_gauge() == 1, "the metric does not say so")
     assert [api.get_status(LOG, pair) for pair in both] == [200, 0]
 
 
