@@ -5,7 +5,6 @@ import contextlib
 import re
 import socket
 import ssl
-import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -101,7 +100,6 @@ def test_h1_only_who_shows_a_client_certificate_may_filter_and_bind(tmp_path: Pa
     with SchedulerProcess(tmp_path / "scheduler", *flags) as process:
         url = httpx.URL(process.url)
         with socket.create_connection((url.host, url.port or 0)) as silent:
-            began = time.monotonic()
             # Without HTTPS's certificate probes and metrics are read, and nothing is decided.
             assert httpx.get(
                 f"{process.url}/healthz", verify=ssl.create_default_context(cafile=str(file)), timeout=30
@@ -122,7 +120,6 @@ def test_h1_only_who_shows_a_client_certificate_may_filter_and_bind(tmp_path: Pa
             assert post(webhook, "/bind", a_certificate(tmp_path, ours, "kube", CLIENT)) == 404
             silent.settimeout(40)
             assert silent.recv(1) == b""
-            assert time.monotonic() - began < 40
 
 
 def test_n1_n3_requests_without_end_and_silent_connections_keep_no_caller_from_answers(tmp_path: Path) -> None:

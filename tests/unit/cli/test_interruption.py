@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import select
 import sys
 import time
@@ -62,6 +63,7 @@ def test_a_long_log_is_left_in_the_middle(tmp_path: Path) -> None:
     with (tmp_path / "long.log").open("wb") as file:
         for _ in range(300):
             file.write(LOG.read_bytes())
-    code, seconds, output = press_in(["explain", str(tmp_path / "long.log")], 1, "Reading long.log:")
+    code, _, output = press_in(["explain", str(tmp_path / "long.log")], 1, "Reading long.log:")
     assert (code, output.count("Interrupted."), "Traceback" in output) == (130, 1, False), output
-    assert seconds < 5
+    # The share that was read last, not the seconds, which depend on the machine.
+    assert int(re.findall(r"\((\d+) %\)", output)[-1]) < 80, output

@@ -1,7 +1,6 @@
 """N8: what the explanation of a log may cost, and whom."""
 
 import asyncio
-import time
 from pathlib import Path
 
 from cli.assistant.log_process import LogProcesses
@@ -23,7 +22,7 @@ async def test_a_mistake_is_answered_with_its_cause() -> None:
 
 
 async def test_n8_a_log_that_costs_too_much_ends_and_the_loop_turns_meanwhile() -> None:
-    turns, began = 0, time.monotonic()
+    turns = 0
     explaining = asyncio.create_task(LogProcesses(cpu_seconds=1).explain(LOG * 150, "", "ann"))
     while not explaining.done():
         await asyncio.sleep(0.02)
@@ -31,8 +30,8 @@ async def test_n8_a_log_that_costs_too_much_ends_and_the_loop_turns_meanwhile() 
     done = await explaining
     assert done.is_error
     assert "more than 1 s of CPU time" in done.content[0].model_dump()["text"]
-    # A reader in this process would leave it a few turns.
-    assert turns > (time.monotonic() - began) * 5
+    # Fifty a second on an idle machine; a reader in this process would leave it a few.
+    assert turns > 15
 
 
 async def test_n8_a_caller_has_one_at_a_time_and_all_together_two() -> None:
