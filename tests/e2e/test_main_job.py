@@ -151,12 +151,12 @@ def test_while_the_broker_is_down_scheduling_continues_and_nothing_is_lost(runni
 
 
 def read_metric(running: Stack, name: str) -> float:
-    lines = httpx.get(running.build_url("scheduler") + "/metrics", timeout=5).text.splitlines()
+    lines = httpx.get(running.build_url("scheduler") + "/metrics", timeout=30).text.splitlines()
     return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
 
 
 def fetch_exposition(running: Stack, service: str) -> str:
-    return httpx.get(f"{running.build_url(service)}/metrics", timeout=5).text
+    return httpx.get(f"{running.build_url(service)}/metrics", timeout=30).text
 
 
 def test_the_delay_of_decisions_is_measured_where_they_arrive(running: Stack) -> None:

@@ -83,7 +83,7 @@ class Extender:
 
     def get(self, path: str) -> httpx.Response:
         context = ssl.create_default_context(cafile=self.ca)
-        return httpx.get(f"{self.url}{path}", verify=context, timeout=5, trust_env=False)
+        return httpx.get(f"{self.url}{path}", verify=context, timeout=30, trust_env=False)
 
     def sum_metric(self, name: str) -> float:
         """Sum a metric over all labels."""

@@ -57,7 +57,7 @@ class Pipeline:
 
     def is_index_ready(self) -> bool:
         """Tell whether the index writer is connected to both stores, and waits for neither."""
-        return httpx.get(f"http://127.0.0.1:{self.index_port}/readyz", timeout=5).status_code == httpx.codes.OK
+        return httpx.get(f"http://127.0.0.1:{self.index_port}/readyz", timeout=30).status_code == httpx.codes.OK
 
     def wait_index_ready(self, name: str = "index") -> None:
         self.processes.wait_ready(name, f"http://127.0.0.1:{self.index_port}/readyz")
@@ -135,11 +135,11 @@ class Pipeline:
 
     def get_readiness(self) -> str:
         """Return what the worker says that it waits for."""
-        return httpx.get(f"http://127.0.0.1:{self.port}/readyz", timeout=5).text
+        return httpx.get(f"http://127.0.0.1:{self.port}/readyz", timeout=30).text
 
     def get_index_readiness(self) -> str:
         """Return what the index writer says that it waits for."""
-        return httpx.get(f"http://127.0.0.1:{self.index_port}/readyz", timeout=5).text
+        return httpx.get(f"http://127.0.0.1:{self.index_port}/readyz", timeout=30).text
 
     def get_peak_memory_bytes(self, name: str) -> int:
         """Return the most memory that the process has had."""
@@ -147,7 +147,7 @@ class Pipeline:
         return 1024 * int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")))
 
     def sum_metric(self, name: str) -> float:
-        lines = httpx.get(f"http://127.0.0.1:{self.port}/metrics", timeout=5).text.splitlines()
+        lines = httpx.get(f"http://127.0.0.1:{self.port}/metrics", timeout=30).text.splitlines()
         return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
 
 

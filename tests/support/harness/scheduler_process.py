@@ -32,7 +32,7 @@ def write_cluster(path: Path, nodes: Iterable[Json] = ()) -> Path:
 
 def _get(url: str) -> httpx.Response:
     # Whether a certificate is to be trusted is the business of the tests about certificates.
-    return httpx.get(url, timeout=5, verify=_TRUSTING if url.startswith("https") else True)
+    return httpx.get(url, timeout=30, verify=_TRUSTING if url.startswith("https") else True)
 
 
 _TRUSTING = ssl._create_unverified_context()  # noqa: S323
