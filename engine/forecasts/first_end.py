@@ -1,9 +1,9 @@
 """The time until the first of several pods ends, from the lengths of earlier holds. Pure."""
 
+import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final, NamedTuple
-
-import numpy as np
 
 MIN_HOLDS: Final = 10
 _SHARES: Final = (0.1, 0.9)
@@ -32,11 +32,11 @@ def find_first_end(samples: Sequence[Sequence[float]]) -> Remaining:
     A further hold is as likely to end between any two neighbours of its sample (quantiles of n + 1 parts), and pods
     end independently of each other.
     """
-    curves = [(np.array([0.0, *sample]), np.arange(len(sample) + 1) / (len(sample) + 1)) for sample in samples]
+    curves = [[0.0, *sample] for sample in samples]
     limit = min(sample[-1] for sample in samples)
 
     def count_ended(seconds: float) -> float:
-        return float(1 - np.prod([1 - np.interp(seconds, *curve) for curve in curves]))
+        return 1 - math.prod(1 - _interpolate_share(curve, seconds) for curve in curves)
 
     def find_quantile(share: float) -> float:
         low, high = 0.0, limit
@@ -46,3 +46,12 @@ def find_first_end(samples: Sequence[Sequence[float]]) -> Remaining:
         return high
 
     return Remaining(*map(find_quantile, _SHARES))
+
+
+def _interpolate_share(curve: Sequence[float], seconds: float) -> float:
+    """Interpolate the share that has ended after ``seconds``. curve: 0 and the sorted seconds at which holds end."""
+    number = bisect_right(curve, seconds)
+    if number == len(curve):
+        return (number - 1) / number
+    before, after = curve[number - 1 : number + 1]
+    return (number - 1 + (seconds - before) / (after - before)) / len(curve)
