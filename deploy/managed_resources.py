@@ -5,7 +5,6 @@ resource that is not listed with the node's allocatable, where most of them are 
 """
 
 from collections.abc import Iterable
-from dataclasses import astuple
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +17,7 @@ _LIST: Final = "    managedResources:\n"
 
 def list_resources(vendors: Iterable[Vendor]) -> list[str]:
     """List the resources of the vendors, each once."""
-    return list(dict.fromkeys(name for vendor in vendors for name in astuple(vendor.resources) if name))
+    return list(dict.fromkeys(name for vendor in vendors for name in vendor.resources.names))
 
 
 def write_configuration(text: str, vendors: Iterable[Vendor]) -> str:

@@ -5,7 +5,7 @@ A vendor's resources are named as HAMi's device configuration in the cluster has
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Final
 
 from cli.doctor.findings import Fault
@@ -69,7 +69,7 @@ def _list_registered(node: JsonView, vendors: Vendors) -> list[Vendor]:
 def _list_unknown_to_nodes(vendor: Vendor, nodes: Sequence[JsonView]) -> list[str]:
     """List the resources of which kube-scheduler would find none on the nodes, and the count, without which it does not
     ask the extender."""
-    names = [name for name in astuple(vendor.resources) if name]
+    names = vendor.resources.names
     is_known = {name: any(count_allocatable(node, name) > 0 for node in nodes) for name in names}
     return [name for name in names if name == vendor.resources.count or not is_known[name]]
 

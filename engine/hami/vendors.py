@@ -80,6 +80,11 @@ class Resources:
     cores: str = ""
     priority: str = ""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that the vendor has."""
+        return tuple(filter(None, (self.count, self.memory, self.percentage, self.cores, self.priority)))
+
 
 @dataclass(frozen=True, slots=True)
 class NodeKeys:

@@ -1,7 +1,7 @@
 """A described cluster in the forms that a simulation needs: devices for HAMi's fit, a snapshot for the filters."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -106,7 +106,7 @@ class SimulationCluster:
     @property
     def managed_resources(self) -> frozenset[str]:
         """Resources that kube-scheduler leaves to HAMi's extender (``ignoredByScheduler``)."""
-        return frozenset(name for vendor in self.vendors for name in astuple(vendor.resources) if name)
+        return frozenset(name for vendor in self.vendors for name in vendor.resources.names)
 
     def get_nodes(self) -> dict[str, Json]:
         """Return the Node objects by name."""

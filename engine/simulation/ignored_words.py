@@ -142,7 +142,7 @@ def _describe_uuids(annotations: Mapping[str, Any], vendor: Vendor, uuids: froze
 
 def list_unknown_resources(pod: Mapping[str, Any], vendors: Vendors) -> list[str]:
     """List resources of the vendors' names that the device table does not know."""
-    table = frozenset(name for vendor in vendors for name in astuple(vendor.resources) if name)
+    table = frozenset(name for vendor in vendors for name in vendor.resources.names)
     domains = {name.partition("/")[0] for name in table}
     named = {
         name
@@ -167,7 +167,7 @@ def describe_resource(resource: str, snapshot: Snapshot, vendors: Vendors) -> No
         if nvidia:
             words = {"resource": resource, "count": nvidia.resources.count, "memory": nvidia.resources.memory}
             return Note("MigResource", write_phrase("note_mig", **words, mib=str(memory), mode=nvidia.pod.mode))
-    names = sorted(name for vendor in vendors for name in astuple(vendor.resources) if name)
+    names = sorted(name for vendor in vendors for name in vendor.resources.names)
     near = difflib.get_close_matches(resource, names, 1, 0.5)
     offering = sorted(name for name, info in snapshot.nodes.items() if info.node.allocatable.get(resource, 0) > 0)
     phrase = "note_unknown_resource_offered" if offering else "note_unknown_resource"
@@ -179,7 +179,7 @@ def describe_quotas(quotas: Iterable[Mapping[str, Any]], pod: Mapping[str, Any],
     """Describe entries of the namespace's quotas that limit nothing: names that neither Kubernetes nor HAMi counts."""
     namespace = get_text(pod, "metadata", "namespace")
     counted = [name for vendor in vendors for name in (vendor.resources.memory, vendor.resources.cores) if name]
-    named = {name for vendor in vendors for name in astuple(vendor.resources) if name}
+    named = {name for vendor in vendors for name in vendor.resources.names}
     domains = {name.partition("/")[0] for name in named}
     for quota in quotas:
         if (get_text(quota, "metadata", "namespace") or "default") != namespace:

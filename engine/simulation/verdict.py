@@ -289,7 +289,8 @@ def _list_unread_amounts(cluster: SimulationCluster, pod: Mapping[str, Any]) -> 
         for key in ("limits", "requests")
         for name, amount in get_object(container, "resources", key).items()
     ]
-    named = {name: amount for name, amount in amounts if name in cluster.managed_resources and str(amount) != "0"}
+    managed = cluster.managed_resources
+    named = {name: amount for name, amount in amounts if name in managed and str(amount) != "0"}
     return [f"{name}: {amount}" for name, amount in named.items()]
 
 

@@ -1,7 +1,7 @@
 """Requests of a pod's containers of each vendor (HAMi's `GenerateResourceRequests`)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from engine.fit.devices.pod_usage import SIDECAR_POLICY
@@ -86,7 +86,7 @@ def deny_size(pod: Mapping[str, Any]) -> str:
 
 def names_devices(pod: Mapping[str, Any], vendors: Vendors) -> bool:
     """Tell whether a container names any resource of a vendor, in whatever amount."""
-    names = frozenset(name for vendor in vendors for name in astuple(vendor.resources) if name)
+    names = frozenset(name for vendor in vendors for name in vendor.resources.names)
     return not all(map(names.isdisjoint, _list_quantities(pod)))
 
 

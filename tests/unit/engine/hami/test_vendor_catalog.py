@@ -1,9 +1,11 @@
 """Vendors by the annotations of a node, and the resources that HAMi's extender counts."""
 
+from dataclasses import astuple
+
 import pytest
 
 from engine.hami.vendor_catalog import METAX, is_counted_by_extender, list_vendors
-from engine.hami.vendors import Family
+from engine.hami.vendors import Family, Resources
 
 
 def list_added(*annotations: str) -> list[tuple[str, Family]]:
@@ -61,3 +63,9 @@ def test_amounts_of_devices_are_counted_by_the_extender(resource: str, is_counte
 def test_a_unit_of_metax_memory_is_a_gibibyte() -> None:
     # "metax-tech.com/vmemory: 4" requests 4 GiB (HAMi's documents of Metax).
     assert METAX.amounts.memory_unit_mib == 2**10
+
+
+def test_the_names_of_resources_are_all_fields_that_are_not_empty() -> None:
+    everything = Resources("e.com/gpu", "e.com/memory", "e.com/share", "e.com/cores", "e.com/priority")
+    assert everything.names == astuple(everything)
+    assert Resources("e.com/gpu", cores="e.com/cores").names == ("e.com/gpu", "e.com/cores")
