@@ -32,6 +32,7 @@ from dev.bench.refusals import measure_refusals
 from dev.bench.replay import measure_replay
 from dev.bench.start import measure_start
 from dev.bench.takeover import measure_takeover
+from dev.bench.trends import measure_trends
 from dev.bench.watch import measure_watch
 from dev.bench.watcher import measure_watcher
 from dev.bench.wire import measure_wire
@@ -61,6 +62,7 @@ BENCHMARKS: dict[str, Callable[..., report.Result]] = {
     "takeover": measure_takeover,
     "histories": measure_histories,
     "indices": measure_indices,
+    "trends": measure_trends,
     "api": api.measure_api,
     "plans": measure_plans,
     "replay": measure_replay,
