@@ -25,6 +25,7 @@ judging, claims          kube-scheduler's filters and resource claims on a snaps
 asking                   a question to a large cluster without the API, next to ``kubectl get``
 plans                    pods that start now of twelve shapes, plans of a drain and of moves, and names of pods
 replay                   a recorded week decided again, next to as many decisions alone
+trends                   counts over time as minutes and as hours: documents, bytes and CPU of a question
 refusals                 refused pods read from events and judged, with and without equal ones
 anchor                   the same filters next to kube-scheduler's own in Go
 ingest                   readers of HAMi's and KAI's logs

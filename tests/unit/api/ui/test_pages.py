@@ -28,7 +28,7 @@ PAGES: Final = (
     "/ui/pending?by=workload&sort=gpu_hours",
     "/ui/pending?by=pod",
     "/ui/pending/changes",
-    "/ui/trends?since=2026-04-22T02:00:00Z&until=2026-04-22T02:30:00Z&interval=5m",
+    "/ui/trends?since=2026-04-22T00:00:00Z&until=2026-04-22T04:00:00Z&interval=1h",
     "/ui/report?since=2026-04-22T02:00:00Z&until=2026-04-22T02:30:00Z",
     "/ui/findings",
     "/ui/alerts",
