@@ -230,7 +230,7 @@ def test_other_values_have_no_order(left: Value, right: Value) -> None:
 
 
 @pytest.mark.parametrize(("left", "right"), [(math.nan, 1), (1, math.nan), (math.nan, math.nan)])
-def test_a_double_that_is_no_number_has_no_order(left: Value, right: Value) -> None:
+def test_nan_has_no_order(left: Value, right: Value) -> None:
     with pytest.raises(EvaluationError, match=r"^NaN values cannot be ordered$"):
         compare(left, right)
 
