@@ -169,7 +169,7 @@ def test_a_container_finds_what_those_that_last_have_left(
     ],
 )
 def test_a_quota_counts_what_the_containers_take_together(
-    release: HamiRelease, quota: dict[str, int], containers: list[tuple[Any, ...]], passed: int, one_by_one: bool
+    release: HamiRelease, quota: dict[str, Any], containers: list[tuple[Any, ...]], passed: int, one_by_one: bool
 ) -> None:
     columns = a_cluster(a_node("n1", build_devices("n1", 2)), vendors=device_config.read_shipped(release))
     columns.apply_quota(a_quota(**quota))
