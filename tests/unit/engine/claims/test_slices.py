@@ -1,4 +1,4 @@
-"""Fields of ResourceSlices as resource.k8s.io/v1 and v1beta1 define them, and what all devices of a slice have in common.
+"""Fields of ResourceSlices of resource.k8s.io/v1 and v1beta1, and values that all devices of a slice have.
 
 https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/resource-slice-v1/
 """
@@ -18,9 +18,7 @@ def read(*devices: Object, **spec: Any) -> Slice:
 
 
 def test_a_slice_has_the_fields_of_its_object() -> None:
-    value = a_slice(
-        a_device("g0"), node="n1", pool="p", sharedCounters=[{"name": "c"}], allNodes=False
-    )
+    value = a_slice(a_device("g0"), node="n1", pool="p", sharedCounters=[{"name": "c"}], allNodes=False)
     value["spec"]["pool"] = {"name": "p", "generation": 7, "resourceSliceCount": 3}
     slice_ = read_slice("s1", value)
     assert (slice_.name, slice_.driver, slice_.pool, slice_.pool_id) == ("s1", DRIVER, "p", (DRIVER, "p"))
@@ -137,7 +135,9 @@ def test_a_slice_has_the_values_that_all_its_devices_have(
         {name: {"int": value} for name, value in device.items()} if device is not None else None for device in devices
     ]
     slice_ = read(*({"name": f"g{number}", "attributes": value} for number, value in enumerate(values)))
-    assert slice_.attributes == PropertySummary({name: {"int": value} for name, value in common.items()}, frozenset(others))
+    assert slice_.attributes == PropertySummary(
+        {name: {"int": value} for name, value in common.items()}, frozenset(others)
+    )
     amounts = [
         {name: {"value": str(value)} for name, value in device.items()} if device is not None else None
         for device in devices
