@@ -98,7 +98,8 @@ def test_the_configuration_has_defaults_of_memory_and_cores() -> None:
 
 @pytest.mark.parametrize(
     ("amount", "reads_bytes", "memory_mib"),
-    [(16, False, 160), ("16", True, 160), ("1Gi", True, 1024), ("1536Ki", True, 1), (0, True, 0), (INT32_MAX // 10, False, INT32_MAX // 10 * 10),
+    [(16, False, 160), ("16", True, 160), ("1Gi", True, 1024), ("1536Ki", True, 1), (0, True, 0),
+     (INT32_MAX // 10, False, INT32_MAX // 10 * 10),
      (INT32_MAX // 10 + 1, False, None), ("1Ki", False, 10_240), (b"16", True, None), ("x", True, None)],
 )  # fmt: skip
 def test_memory_is_in_units_of_the_configuration_or_in_bytes(
@@ -243,6 +244,9 @@ def test_a_vendor_of_which_a_container_asks_nothing_is_left_out() -> None:
     assert (request.vendor, request.count) == ("NVIDIA", 0)
     (request,) = list_requests(a_pod(DCU), (NVIDIA, HYGON))
     assert request.vendor == "DCU"
+    nothing = {"name": "main", "resources": {"limits": {"nvidia.com/gpu": 0, "hygon.com/dcunum": 0}}}
+    (request,) = list_requests(a_pod(nothing), (NVIDIA, HYGON))
+    assert not request.asks
 
 
 def test_a_mistake_is_kept_next_to_requests_of_other_vendors() -> None:
@@ -280,7 +284,7 @@ def test_a_pod_names_devices_in_limits_or_requests_of_any_container(field: str, 
     assert not names_devices(a_pod({"name": "web", "resources": {field: {"cpu": 1}}}), (NVIDIA,))
 
 
-def test_at_most_16_containers_of_a_pod_ask_for_devices() -> None:
+def test_no_more_than_16_containers_of_a_pod_ask_for_devices() -> None:
     assert deny_asking(16) == ""
     assert deny_asking(17) == "17 containers of the pod ask for devices, 16 may: divide it into several pods"
     asking, other = VendorRequest("a", count=1), VendorRequest("b")
@@ -288,7 +292,7 @@ def test_at_most_16_containers_of_a_pod_ask_for_devices() -> None:
     assert deny_requests([asking] * 17) == deny_asking(17)
 
 
-def test_at_most_500_containers_of_a_pod_are_judged() -> None:
+def test_no_more_than_500_containers_of_a_pod_are_judged() -> None:
     denial = "the pod has 501 containers, 500 are judged at most: divide it into several pods"
     assert (deny_containers(500), deny_containers(501)) == ("", denial)
     assert (deny_requests([VendorRequest("b")] * 500), deny_requests([VendorRequest("b")] * 501)) == ("", denial)
@@ -296,7 +300,7 @@ def test_at_most_500_containers_of_a_pod_are_judged() -> None:
     assert deny_size({"spec": {"containers": [{}] * 500}}) == ""
 
 
-def test_at_most_10000_quantities_of_a_pod_are_read() -> None:
+def test_no_more_than_10000_quantities_of_a_pod_are_read() -> None:
     limits = {f"a.b/{number}": 1 for number in range(100)}
     full = {"resources": {"limits": limits, "requests": limits}}
     assert deny_size({"spec": {"containers": [full] * 50}}) == ""
