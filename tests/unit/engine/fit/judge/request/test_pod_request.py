@@ -99,7 +99,7 @@ def test_the_configuration_has_defaults_of_memory_and_cores() -> None:
 @pytest.mark.parametrize(
     ("amount", "reads_bytes", "memory_mib"),
     [(16, False, 160), ("16", True, 160), ("1Gi", True, 1024), ("1536Ki", True, 1), (0, True, 0),
-     (INT32_MAX // 10, False, INT32_MAX // 10 * 10),
+     ("3145728k", True, 3000), (INT32_MAX // 10, False, INT32_MAX // 10 * 10),
      (INT32_MAX // 10 + 1, False, None), ("1Ki", False, 10_240), (b"16", True, None), ("x", True, None)],
 )  # fmt: skip
 def test_memory_is_in_units_of_the_configuration_or_in_bytes(
@@ -251,7 +251,8 @@ def test_a_vendor_of_which_a_container_asks_nothing_is_left_out() -> None:
 
 def test_a_mistake_is_kept_next_to_requests_of_other_vendors() -> None:
     vendors = (NEW, replace(HYGON, rules=NEW.rules))
-    requests = list_requests(a_pod(merge(ask_for("x"), DCU)), vendors)
+    malformed = {"resources": {"limits": {"nvidia.com/gpu": "x"}}}
+    requests = list_requests(a_pod(merge(malformed, DCU)), vendors)
     assert [(bool(request.mistake), request.is_further) for request in requests] == [(True, False), (False, True)]
 
 
