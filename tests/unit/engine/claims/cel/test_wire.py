@@ -88,6 +88,7 @@ def decode_node(message: bytes) -> Node:
         (write(4, 2**64 - 1), UintConstant(18_446_744_073_709_551_615)),
         (write(5, 1.5), 1.5),
         (write(5, -0.25), -0.25),
+        (write(5, 0.5) + write(5, 1.5), 1.5),
         (write(6, "aä"), "aä"),
         (write(6, "a" * 200), "a" * 200),
         (write(6, ""), ""),
