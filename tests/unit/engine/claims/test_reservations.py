@@ -1,7 +1,7 @@
 """Devices that a search takes and gives back, with the cause where it may not take one.
 
-Expected values: the order of kube-scheduler's checks of one device (in use, counters, taints, constraints, capacity) and
-the meanings that resource.k8s.io/v1 gives to the fields.
+Expected values: the order of kube-scheduler's checks of one device (in use, counters, taints, constraints, capacity)
+and the meanings that resource.k8s.io/v1 gives to the fields.
 """
 
 from dataclasses import replace
@@ -26,7 +26,7 @@ from tests.support.builders.cluster import Object, a_node
 
 GIBI = 2**30 * 10**9
 """A gibibyte in billionths, as amounts are counted."""
-SHARED = {"allowMultipleAllocations": True}
+SHARED: Object = {"allowMultipleAllocations": True}
 COUNTERS = [{"counterSet": "gpu", "counters": {"memory": {"value": "40Gi"}}}]
 COUNTER_SETS = [{"name": "gpu", "counters": {"memory": {"value": "80Gi"}}}]
 TAINTS = [{"key": "broken", "effect": "NoSchedule"}]
