@@ -53,6 +53,23 @@ def test_an_expression_is_written_as_a_person_writes_it(text: str) -> None:
     assert render(node) == text
 
 
+_LEVELS = (("||",), ("&&",), ("==", "!=", "<", "<=", ">", ">=", "in"), ("+", "-"), ("*", "/", "%"))
+"""Operators of two operands, from the weakest to the strongest."""
+_LEVEL = {operator: level for level, operators in enumerate(_LEVELS) for operator in operators}
+
+
+@pytest.mark.parametrize("first", _LEVEL)
+@pytest.mark.parametrize("second", _LEVEL)
+def test_two_operators_need_parentheses_against_their_precedence(first: str, second: str) -> None:
+    assert render(parse(f"a {first} b {second} c")) == f"a {first} b {second} c"
+    left = f"a {first} b"
+    left = left if _LEVEL[first] >= _LEVEL[second] else f"({left})"
+    assert render(parse(f"(a {first} b) {second} c")) == f"{left} {second} c"
+    is_free = _LEVEL[second] > _LEVEL[first] or first == second in ("&&", "||")
+    right = f"b {second} c" if is_free else f"(b {second} c)"
+    assert render(parse(f"a {first} (b {second} c)")) == f"a {first} {right}"
+
+
 @pytest.mark.parametrize(
     ("text", "rendered"),
     [
