@@ -275,7 +275,7 @@ def test_a_device_with_shares_of_other_claims_has_its_counters() -> None:
 
 def test_without_the_gate_a_device_with_counters_is_not_taken() -> None:
     gates = replace(DEFAULT_GATES, partitionable_devices=False)
-    trial = Trial([a_device("g0", consumesCounters=COUNTERS), a_device("g1")], a_claim(), gates=gates)
+    trial = Trial([a_device("g0", consumesCounters=COUNTERS), a_device("g1", taints=[])], a_claim(), gates=gates)
     assert trial.reserve("g0") == CounterShortage("", "", 0, 0)
     trial.take("g1")
 
