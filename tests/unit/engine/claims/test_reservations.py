@@ -263,6 +263,22 @@ def test_the_first_share_of_a_device_takes_its_counters() -> None:
     trial.take("g2")
 
 
+def test_a_device_without_capacity_takes_its_counters_with_its_first_share() -> None:
+    devices = [a_device(name, consumesCounters=COUNTERS, **SHARED) for name in ("g0", "g1", "g2")]
+    trial = Trial(devices, a_claim(), a_claim(name="c1"))
+    first = trial.take("g0")
+    second = trial.take("g0")
+    trial.reservations.undo(second)
+    third = trial.take("g0")
+    trial.take("g1", claim=1)
+    assert trial.reserve("g2") == CounterShortage("gpu", "memory", 40 * GIBI, 0)
+    trial.reservations.undo(third)
+    trial.reservations.undo(first)
+    # The counters are free again, and the next share takes them again.
+    trial.take("g0")
+    assert trial.reserve("g2") == CounterShortage("gpu", "memory", 40 * GIBI, 0)
+
+
 def test_a_device_with_shares_of_other_claims_has_its_counters() -> None:
     devices = [a_device(name, "40Gi", consumesCounters=COUNTERS, **SHARED) for name in ("g0", "g1", "g2")]
     held = hold("g0", shareID="s", consumedCapacity={"memory": "1Gi"})
