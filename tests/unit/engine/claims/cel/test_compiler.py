@@ -151,6 +151,11 @@ def test_the_gate_of_lists_changes_the_type_of_attributes(expression: str, with_
         assert fail(expression, with_lists=with_lists)
 
 
+def test_the_gate_of_lists_is_off_unless_it_is_named() -> None:
+    with pytest.raises(CompileError, match=r"not dyn$"):
+        compile_expression("dyn(true)")
+
+
 @pytest.mark.parametrize(
     "expression",
     [
