@@ -71,7 +71,7 @@ def test_the_tests_of_a_module_are_those_of_its_name_and_those_that_import_it() 
 
 
 def test_a_module_that_no_test_imports_has_those_of_its_package() -> None:
-    tests = list_tests(Path("engine/fit/judge/choose/nowhere.py"))
+    tests = list_tests(Path("engine/fit/judge/nothing/nowhere.py"))
     package = [
         *Path("tests/unit/engine/fit/judge").glob("test_*.py"),
         *Path("tests/unit/engine/fit").glob("test_rec*.py"),
