@@ -3,7 +3,6 @@
 A vendor's resources are named as HAMi's device configuration in the cluster has them, by default as HAMi's chart does.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,13 +12,12 @@ from engine.fit.device_config import DeviceConfigError, parse, read_shipped
 from engine.hami.handshake import count_allocatable
 from engine.hami.node_registration import read_node
 from engine.hami.vendors import NVIDIA, Vendor, Vendors
+from engine.simulation.own_schedulers import EQUALITY, SELECTOR, find_option, is_met
 from schemas.json_types import JsonView
 
 DEVICE_CONFIGURATION: Final = "device-config.yaml"
 """Key of HAMi's device configuration in the ConfigMap of its chart."""
-_SELECTOR: Final = "--node-label-selector"
-_SELECTOR_VARIABLE: Final = "SCHEDULERLOG_SCHEDULER_NODE_LABEL_SELECTOR"
-_EQUALITY: Final = re.compile(r"\s*([\w./-]+)\s*(!=|==?)\s*([\w.-]*)\s*")
+_SELECTOR, _SELECTOR_VARIABLE = SELECTOR
 _NAMED: Final = 3
 """Nodes that a finding names."""
 
@@ -89,10 +87,8 @@ def read_selector(workload: JsonView, container_name: str, settings: Mapping[str
     for container in workload["spec"]["template"]["spec"]["containers"]:
         if container["name"] == container_name:
             words = [*(container.get("command") or ()), *(container.get("args") or ())]
-            for word, following in zip(words, [*words[1:], ""], strict=True):
-                flag, is_joined, value = word.partition("=")
-                if flag == _SELECTOR:
-                    return str(value if is_joined else following)
+            if (value := find_option(words, _SELECTOR)) is not None:
+                return value
             variables = {entry["name"]: entry.get("value", "") for entry in container.get("env") or ()}
             maps = [source.get("configMapRef", {}).get("name", "") for source in container.get("envFrom") or ()]
             merged = {name: text for source in maps for name, text in settings.get(source, {}).items()} | variables
@@ -122,7 +118,7 @@ def _selects(selector: str, node: JsonView) -> bool:
     """Tell whether the node certainly has the labels; of a selector with sets of values nothing is certain."""
     labels = node["metadata"].get("labels") or {}
     for part in filter(None, selector.split(",")):
-        form = _EQUALITY.fullmatch(part)
-        if not form or (labels.get(form[1]) == form[3]) == (form[2] == "!="):
+        form = EQUALITY.fullmatch(part)
+        if not form or not is_met(form, labels):
             return False
     return True

@@ -7,7 +7,6 @@ meanwhile and prints their CPU seconds.
 """
 
 import asyncio
-import gc
 import json
 import os
 import sys
@@ -27,6 +26,7 @@ from pipeline.sinks.bulk import Document, WriteResult, encode_body, split_batche
 from pipeline.sinks.msearch import Hits, Search
 from runtime.kafka.consumer import TopicPartition, connected, create_consumer
 from runtime.settings.kafka_connection import build_kafka_connection
+from runtime.signals import collect_garbage_seldom
 from schemas.codec.records import EncodedRecord
 
 # As many as a batch of the index writer has by default.
@@ -63,8 +63,7 @@ class NullSink:
 
 async def measure_without_index(servers: str, warm_up: int, attempts: int) -> float:
     """Measure the CPU seconds of this process from the last body of the warm-up to the last body of all."""
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)  # as the index writer sets it
+    collect_garbage_seldom()
     null_sink = NullSink()
     builder = DocumentBatchBuilder(SummaryParts(), _REQUESTS * BATCH_DOCUMENTS, _REQUESTS * BATCH_BYTES)
     audit = StateAudit(null_sink, null_sink, null_sink, lambda: datetime.now(UTC))

@@ -6,7 +6,7 @@ scheduler whose name the pod carries.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from engine.fit.devices.pod_usage import has_ended
@@ -15,9 +15,11 @@ from runtime.kubernetes.object_fields import get_object, get_text, iterate_objec
 _COMMAND: Final = ["scheduler", "serve"]
 _NAME: Final = "--name", "SCHEDULERLOG_SCHEDULER_NAME"
 _SHARES: Final = "--share-nodes-with", "SCHEDULERLOG_SCHEDULER_SHARE_NODES_WITH"
-_SELECTOR: Final = "--node-label-selector", "SCHEDULERLOG_SCHEDULER_NODE_LABEL_SELECTOR"
+SELECTOR: Final = "--node-label-selector", "SCHEDULERLOG_SCHEDULER_NODE_LABEL_SELECTOR"
+"""Flag and variable of the labels of the nodes that a scheduler looks at."""
 _DEFAULT_NAME: Final = "hami-scheduler"
-_EQUALITY: Final = re.compile(r"\s*([\w./-]+)\s*(!=|==?)\s*([\w.-]*)\s*")
+EQUALITY: Final = re.compile(r"\s*([\w./-]+)\s*(!=|==?)\s*([\w.-]*)\s*")
+"""Part of a selector that names one value: label, operator and value."""
 
 
 class OwnScheduler(NamedTuple):
@@ -31,8 +33,13 @@ class OwnScheduler(NamedTuple):
     def rejects(self, node: Mapping[str, Any]) -> bool:
         """Tell whether the node certainly lacks the labels; of a selector with sets of values nothing is certain."""
         labels = get_object(node, "metadata", "labels")
-        forms = [_EQUALITY.fullmatch(part) for part in self.selector.split(",") if part.strip()]
-        return all(forms) and any((labels.get(form[1]) == form[3]) == (form[2] == "!=") for form in forms if form)
+        forms = [EQUALITY.fullmatch(part) for part in self.selector.split(",") if part.strip()]
+        return all(forms) and not all(is_met(form, labels) for form in forms if form)
+
+
+def is_met(equality: re.Match[str], labels: Mapping[str, Any]) -> bool:
+    """Tell whether the labels meet a part of a selector, which `EQUALITY` matched."""
+    return (labels.get(equality[1]) == equality[3]) == (equality[2] != "!=")
 
 
 def list_own_schedulers(pods: Iterable[Mapping[str, Any]]) -> dict[str, OwnScheduler]:
@@ -50,14 +57,21 @@ def list_own_schedulers(pods: Iterable[Mapping[str, Any]]) -> dict[str, OwnSched
                 name = _read_setting(container, words, *_NAME) or _DEFAULT_NAME
                 shares = _read_setting(container, words, *_SHARES).split(",")
                 names = frozenset((name, *filter(None, map(str.strip, shares))))
-                schedulers[name] = OwnScheduler(names, _read_setting(container, words, *_SELECTOR))
+                schedulers[name] = OwnScheduler(names, _read_setting(container, words, *SELECTOR))
     return schedulers
 
 
-def _read_setting(container: Mapping[str, Any], words: list[str], flag: str, variable: str) -> str:
+def find_option(words: Sequence[str], flag: str) -> str | None:
+    """Find the value of a flag among the words of a command; None where they do not have it."""
     for word, following in zip(words, [*words[1:], ""], strict=True):
         option, is_joined, value = word.partition("=")
         if option == flag:
             return value if is_joined else following
+    return None
+
+
+def _read_setting(container: Mapping[str, Any], words: Sequence[str], flag: str, variable: str) -> str:
+    if (value := find_option(words, flag)) is not None:
+        return value
     variables = {get_text(entry, "name"): get_text(entry, "value") for entry in iterate_objects(container, "env")}
     return variables.get(variable, "")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from ingest.cases.pasted_fragments import UNKNOWN_NODE
 from schemas.json_types import Json
 
 _HEADER: Final = re.compile(r"^\s*(?:NAMESPACE +)?NAME +[A-Z]+(?: [A-Z]+)? +[A-Z]")
@@ -29,7 +30,6 @@ _AFTER_RUN: Final = ("CrashLoopBackOff", "Error", "OOMKilled")
 _REJECTED: Final = re.compile(
     r"UnexpectedAdmissionError|TopologyAffinityError|SMTAlignmentError|OutOf\S+|Evicted|NodeAffinity"
 )
-_UNKNOWN_NODE: Final = "?"
 _ADMISSIONS: Final = frozenset(("RESERVED IN", "ADMITTED BY"))
 """Columns of Kueue's table of Workloads, up to 0.5 and since."""
 _OF_JOB: Final = re.compile(r"job-(?P<name>.+)-[0-9a-f]{5}")
@@ -94,7 +94,7 @@ def _parse_pod_row(line: str, namespace: str, time: str) -> list[Json] | None:
     status = match["status"].replace(" ", "")
     reason = status.removeprefix("Init:")
     metadata = {"name": match["name"], "namespace": match["namespace"] or namespace or "default"}
-    node = match["node"] or _UNKNOWN_NODE
+    node = match["node"] or UNKNOWN_NODE
     if _REJECTED.fullmatch(status):
         state: dict[str, Any] = {"phase": "Failed", "reason": status, "message": ""}
     elif _NOT_STARTED.fullmatch(status) or _ENDED_BADLY.fullmatch(status):

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from engine.hami.annotations import ASSIGNED_NODE
+from ingest.cases.pasted_fragments import UNKNOWN_NODE
 from schemas.json_types import Json
 
 _SERVED: Final = re.compile(
@@ -26,5 +27,5 @@ def list_served_pods(lines: Iterable[str]) -> list[Json]:
 
 def _build_pod(namespace: str, name: str, annotations: dict[str, str]) -> Json:
     metadata: dict[str, Any] = {"namespace": namespace, "name": name, "annotations": annotations}
-    spec = {"nodeName": annotations.get(ASSIGNED_NODE, "?")}
+    spec = {"nodeName": annotations.get(ASSIGNED_NODE, UNKNOWN_NODE)}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}

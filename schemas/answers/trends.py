@@ -51,10 +51,10 @@ class Trends(Answer):
         "there is none.",
     )
 
-    def list_series(self, other: str = "", unknown: str = "") -> list[TrendSeries]:
-        """List all series that add up to the counts of the range; the last ones get these keys."""
-        ends = ((self.other, other), (self.unknown, unknown))
-        return [*self.items, *(series.model_copy(update={"key": key}) for series, key in ends if series)]
+    def list_series(self, unknown: str) -> list[TrendSeries]:
+        """List all series that add up to the counts of the range; what is not known gets this key."""
+        ends = (self.other, self.unknown and self.unknown.model_copy(update={"key": unknown}))
+        return [*self.items, *filter(None, ends)]
 
 
 ANSWERS: Final = (Trends,)
