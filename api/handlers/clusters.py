@@ -1,7 +1,6 @@
 """Handlers of requests about clusters, their nodes, and their schedulers."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,7 +25,6 @@ from api.index.clusters import (
 )
 from api.index.nodes import node_list
 from api.index.nodes.node_list import NodeRecords, NodesPosition
-from api.index.nodes.occupancy_queries import decode_placement
 from api.index.reading.client import OpenSearch
 from engine.hami.node_lock import EXPIRES_AFTER
 from engine.summaries.node_pools import explain_unknown_pool, find_pool
@@ -35,7 +33,6 @@ from schemas.answers.nodes import Clusters, NodeListed, Nodes, Schedulers
 from schemas.codec.records import format_rfc3339
 from schemas.documents.observations import Observed
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY
-from schemas.placements import PodPlacement
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +101,11 @@ class ClusterHandlers:
             self.index.search(OCCUPANCY.alias, node_list.build_placements_query(cluster.name, names)),
             self.index.search(ATTEMPTS.alias, node_list.build_locks_query(cluster.name, names, since)),
         )
-        placements: dict[str, list[PodPlacement]] = defaultdict(list)
-        for hit in answer["hits"]["hits"]:
-            placement = decode_placement(hit)
-            placements[placement.node].append(placement)
+        placements = node_list.parse_placements(answer)
         locks = node_list.parse_locks(locked)
         return [
             node_list.to_listed_node(
-                cluster, name, NodeRecords(events, placements[name], locks.get(name)), now, self.pool_of
+                cluster, name, NodeRecords(events, placements.get(name, ()), locks.get(name)), now, self.pool_of
             )
             for name, events in observed.items()
         ]

@@ -100,7 +100,7 @@ def build_node_observations_query(cluster: str, node: str, moment: datetime) -> 
 
 def aggregate_latest_by_scheduler(size: int) -> Json:
     """Build an aggregation of observations by kind and scheduler, with the ``size`` latest of each."""
-    latest = {"size": size, "sort": _SORT, "_source": ["kind", "event"]}
+    latest = {"size": size, "sort": _SORT}
     by_scheduler = {
         # Observations of the cluster itself have no scheduler; without ``missing`` they would be left out.
         "terms": {"field": "scheduler", "size": _MAX_SCHEDULERS, "missing": ""},

@@ -30,10 +30,12 @@ class DeviceAmounts(NamedTuple):
     slots: int = 0
 
     def add(self, other: "DeviceAmounts") -> "DeviceAmounts":
-        return DeviceAmounts(*map(sum, zip(self, other, strict=True)))
+        return DeviceAmounts(
+            self.memory_mib + other.memory_mib, self.cores_percent + other.cores_percent, self.slots + other.slots
+        )
 
     def take_larger(self, other: "DeviceAmounts") -> "DeviceAmounts":
-        return DeviceAmounts(*map(max, zip(self, other, strict=True)))
+        return DeviceAmounts(*map(max, self, other))
 
 
 class Total(NamedTuple):

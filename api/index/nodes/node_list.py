@@ -8,6 +8,7 @@ from typing import Any, Final
 from api.http.cluster import Cluster
 from api.http.pagination import Position
 from api.index.nodes.node_occupancy import count_free_devices, describe_devices, is_usable, list_current
+from api.index.nodes.occupancy_queries import decode_placement
 from api.index.observations import (
     NODE_KINDS,
     aggregate_latest_by_scheduler,
@@ -31,7 +32,7 @@ from schemas.placements import PodPlacement
 
 MAX_PLACEMENTS: Final = 10_000
 """Maximum number of placements on all nodes of a page: OpenSearch returns no more hits."""
-_PLACED: Final = ["cluster", "namespace", "pod", "pod_uid", "node", "@timestamp", "allocations"]
+_PLACED: Final = ("cluster", "namespace", "pod", "pod_uid", "node", "@timestamp", "allocations")
 """Fields of a placement that the sums of its node are made of."""
 _MAX_NODES: Final = 40_000
 """Number of nodes up to which OpenSearch counts them almost exactly."""
@@ -98,13 +99,25 @@ def parse_total(answer: Json) -> int:
 
 
 def build_placements_query(cluster: str, nodes: Sequence[str]) -> Json:
-    """Build the search for the present placements on ``nodes``."""
+    """Build the search for the present placements on ``nodes``, as whole documents.
+
+    For a part of a document OpenSearch parses all of it and writes the part, which takes longer than to send the whole.
+    """
     return {
         "query": combine([match_cluster(cluster), {"terms": {"node": list(nodes)}}, NOT_ENDED]),
         "size": MAX_PLACEMENTS,
-        "_source": _PLACED,
         "track_total_hits": False,
     }
+
+
+def parse_placements(answer: Json) -> dict[str, list[PodPlacement]]:
+    """Parse the answer to ``build_placements_query``: node to what its sums are made of. Raises ``UnreadableError``."""
+    placements: dict[str, list[PodPlacement]] = {}
+    for hit in answer["hits"]["hits"]:
+        source = {name: hit["_source"].get(name) for name in _PLACED}
+        placement = decode_placement({"_id": hit["_id"], "_source": source})
+        placements.setdefault(placement.node, []).append(placement)
+    return placements
 
 
 def build_locks_query(cluster: str, nodes: Sequence[str], since: str) -> Json:

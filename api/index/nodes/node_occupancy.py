@@ -54,12 +54,20 @@ def list_current(placements: Iterable[PodPlacement], moment: datetime) -> list[P
 def describe_devices(current: Sequence[PodPlacement], registered: Iterable[DeviceRegistered]) -> list[DeviceOccupancy]:
     """Describe what the pods of ``current`` hold of each device: those of ``registered``, in their order, then others
     that a pod holds."""
-    registrations: dict[str, DeviceRegistered | None] = {row.uuid: row for row in registered}
+    registrations = {row.uuid: row for row in registered}
     # A device can be allocated and not registered: its registration is unknown, or it was lost in the meantime.
-    registrations |= {
-        row.uuid: None for placement in current for row in placement.allocations if row.uuid not in registrations
-    }
-    return [_to_device_occupancy(uuid, registration, current) for uuid, registration in registrations.items()]
+    allocated: dict[str, list[tuple[PodPlacement, list[DeviceAllocation]]]] = {uuid: [] for uuid in registrations}
+    for placement in current:
+        for uuid, rows in _group_by_device(placement).items():
+            allocated.setdefault(uuid, []).append((placement, rows))
+    return [_to_device_occupancy(uuid, registrations.get(uuid), pods) for uuid, pods in allocated.items()]
+
+
+def _group_by_device(placement: PodPlacement) -> dict[str, list[DeviceAllocation]]:
+    rows: dict[str, list[DeviceAllocation]] = {}
+    for row in placement.allocations:
+        rows.setdefault(row.uuid, []).append(row)
+    return rows
 
 
 def count_free_devices(devices: Iterable[DeviceOccupancy]) -> int:
@@ -73,13 +81,8 @@ def is_usable(device: DeviceOccupancy) -> bool:
 
 
 def _to_device_occupancy(
-    uuid: str, registration: DeviceRegistered | None, placements: Sequence[PodPlacement]
+    uuid: str, registration: DeviceRegistered | None, allocated: Sequence[tuple[PodPlacement, list[DeviceAllocation]]]
 ) -> DeviceOccupancy:
-    allocated = [
-        (placement, rows)
-        for placement in placements
-        if (rows := [row for row in placement.allocations if row.uuid == uuid])
-    ]
     all_rows = [row for _, rows in allocated for row in rows]
     # Summed pod by pod, because init containers of one pod run one after the other, but those of two pods in parallel.
     amounts = _sum(calculate_peak(rows, uuid) for _, rows in allocated)
