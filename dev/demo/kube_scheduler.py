@@ -36,9 +36,14 @@ class SimulatedKubeScheduler:
         self._url = url
         self._api_server = api_server
         self._hami_metrics_url = hami_metrics_url
+        self._created_at: dict[str, str] = {}
+        """Time at which each pod, by UID, was seen for the first time: as an API server has it, it never changes."""
 
     def schedule_once(self, pod: Pod, nodes: list[str]) -> str | None:
         """Filter, then bind to the node that the extender chose: the node, or None if the pod was not bound."""
+        now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        metadata = pod["metadata"]
+        metadata.setdefault("creationTimestamp", self._created_at.setdefault(metadata["uid"], now))
         self._put(pod)
         node = self.filter(pod, nodes)
         if node is None:
@@ -47,7 +52,7 @@ class SimulatedKubeScheduler:
             self._write(pod, "FailedScheduling", f"running Bind plugin: {error}")
             return None
         self._put(pod, node)
-        name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        name = f"{metadata['namespace']}/{metadata['name']}"
         self._write(pod, "Scheduled", f"Successfully assigned {name} to {node}")
         return node
 
@@ -69,9 +74,7 @@ class SimulatedKubeScheduler:
         """Put the pod into the API server: on its node, with its devices, or pending."""
         if not self._api_server:
             return
-        now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         body: Pod = json.loads(json.dumps(pod))
-        body["metadata"].setdefault("creationTimestamp", now)
         body["status"] = {"phase": "Pending"}
         if node:
             body["spec"]["nodeName"], body["status"]["phase"] = node, "Running"

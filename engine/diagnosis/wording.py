@@ -125,22 +125,30 @@ def get_scheduler(facts: DiagnosisFacts) -> str:
 
 
 def describe_devices(picked: Sequence[PickedDevice]) -> InBothLanguages:
-    """Describe the devices of a placed pod, with the amounts that were booked of each."""
-    parts = [_describe_device(device) for device in picked[:MAX_NAMES]]
-    more = len(picked) - len(parts)
+    """Describe the devices of a placed pod, with the amounts that were booked of each; those that are alike at once."""
+    alike: dict[tuple[str, int | None, int], list[str]] = {}
+    for device in picked:
+        alike.setdefault((device.model, device.memory_mib, device.cores_percent), []).append(device.uuid)
+    groups = list(alike.items())
+    parts = [_describe_alike(uuids, *amounts) for amounts, uuids in groups[:MAX_NAMES]]
+    more = sum(len(uuids) for _, uuids in groups[MAX_NAMES:])
     english, chinese = [part.en for part in parts], [part.zh for part in parts]
     end = [f"… (+{more})"] if more > 0 else []
     return InBothLanguages(en="; ".join([*english, *end]), zh="；".join([*chinese, *end]))
 
 
-def _describe_device(device: PickedDevice) -> InBothLanguages:
-    name = device.uuid + (f" ({device.model})" if device.model else "")
-    if device.memory_mib is None:
-        return InBothLanguages(en=name, zh=name)
-    if not device.cores_percent:
+def _describe_alike(uuids: Sequence[str], model: str, memory_mib: int | None, cores_percent: int) -> InBothLanguages:
+    # The names of many say nothing that the map of the devices does not show better.
+    names = write_phrase("devices", n=len(uuids)) if len(uuids) > MAX_NAMES else shorten_list(uuids)
+    kind = f" ({model})" if model else ""
+    names = InBothLanguages(en=names.en + kind, zh=names.zh + kind)
+    if memory_mib is None:
+        return names
+    each = "_of_each" if len(uuids) > 1 else ""
+    if not cores_percent:
         # No share of the compute was asked for, which limits none.
-        return write_phrase("card_memory", device=name, memory=device.memory_mib)
-    return write_phrase("card", device=name, memory=device.memory_mib, cores=device.cores_percent)
+        return write_phrase(f"card_memory{each}", device=names, memory=memory_mib)
+    return write_phrase(f"card{each}", device=names, memory=memory_mib, cores=cores_percent)
 
 
 def describe_share(refused: int, total: int, kind: InBothLanguages) -> InBothLanguages:

@@ -466,7 +466,8 @@ def test_a_placed_pod_names_its_devices_by_its_annotations(run: Run) -> None:
     """examples/cluster.yaml reserves four complete devices of node9 for the pod."""
     sentence = json.loads(run("explain", "examples/cluster.yaml", "batch/solver-1", "-o", "json").stdout)["sentence"]
     assert sentence["en"].startswith("The pod is on node node9, with GPU-c4f15529-a5f1-5d3e-a119-0bf3b9a8792d")
-    assert sentence["en"].count("(NVIDIA A40): 41,912 MiB, 100 % of its compute") == 4
+    assert sentence["en"].count("GPU-") == 4
+    assert "(NVIDIA A40): 41,912 MiB and 100 % of the compute of each" in sentence["en"]
 
 
 def write_sidecar_case(folder: Path) -> Path:
