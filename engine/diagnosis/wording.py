@@ -144,11 +144,11 @@ def _describe_alike(uuids: Sequence[str], model: str, memory_mib: int | None, co
     names = InBothLanguages(en=names.en + kind, zh=names.zh + kind)
     if memory_mib is None:
         return names
-    each = "_of_each" if len(uuids) > 1 else ""
+    ending = "_of_each" if len(uuids) > 1 else ""
     if not cores_percent:
         # No share of the compute was asked for, which limits none.
-        return write_phrase(f"card_memory{each}", device=names, memory=memory_mib)
-    return write_phrase(f"card{each}", device=names, memory=memory_mib, cores=cores_percent)
+        return write_phrase(f"card_memory{ending}", device=names, memory=memory_mib)
+    return write_phrase(f"card{ending}", device=names, memory=memory_mib, cores=cores_percent)
 
 
 def describe_share(refused: int, total: int, kind: InBothLanguages) -> InBothLanguages:

@@ -37,7 +37,7 @@ def test_devices_with_equal_amounts_are_described_at_once() -> None:
     )
 
 
-def test_of_more_devices_with_equal_amounts_than_a_sentence_names_their_number_is_said() -> None:
+def test_of_more_devices_with_equal_amounts_than_a_sentence_names_their_number_is_written() -> None:
     described = describe_devices([pick(number) for number in range(8)])
     assert described.en == "8 devices (H100): 70,000 MiB and 100 % of the compute of each"
     assert described.zh == "8 个设备 (H100)：每个 70,000 MiB、算力 100 %"
