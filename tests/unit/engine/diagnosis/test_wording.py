@@ -27,7 +27,9 @@ def pick(number: int, model: str = "H100", memory_mib: int | None = 70_000, core
 def test_devices_with_equal_amounts_are_described_at_once() -> None:
     assert describe_devices([pick(0)]).en == "GPU-0 (H100): 70,000 MiB, 100 % of its compute"
     two = describe_devices([pick(0, cores_percent=0), pick(1, cores_percent=0)])
-    assert two == InBothLanguages(en="GPU-0, GPU-1 (H100): 70,000 MiB of each", zh="GPU-0、GPU-1 (H100)：每个 70,000 MiB")
+    assert two == InBothLanguages(
+        en="GPU-0, GPU-1 (H100): 70,000 MiB of each", zh="GPU-0、GPU-1 (H100)：每个 70,000 MiB"
+    )
     unequal = describe_devices([pick(0), pick(1, memory_mib=10), pick(2)])
     assert unequal.en == (
         "GPU-0, GPU-2 (H100): 70,000 MiB and 100 % of the compute of each; GPU-1 (H100): 10 MiB, 100 % of its compute"
