@@ -89,6 +89,11 @@ class SimulatedApiServer:
         """Keep an object that is not in the cluster file, in place of an earlier one of its UID."""
         self._objects[body["metadata"]["uid"]] = body
 
+    def find_creation(self, uid: str) -> str:
+        """Find the time at which the object was created: now, where it was not put yet."""
+        created = self._objects.get(uid, {}).get("metadata", {}).get("creationTimestamp")
+        return str(created or f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
+
     def read(self, path: str, field_selector: str = "") -> Json | None:
         """Read the list or the object at a path; None where this server has neither.
 

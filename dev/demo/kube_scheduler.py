@@ -6,7 +6,6 @@ it comes from its answers and from its metrics of devices, which have HAMi's nam
 
 import json
 from collections import Counter, defaultdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,14 +35,9 @@ class SimulatedKubeScheduler:
         self._url = url
         self._api_server = api_server
         self._hami_metrics_url = hami_metrics_url
-        self._created_at: dict[str, str] = {}
-        """Time at which each pod, by UID, was seen for the first time: as an API server has it, it never changes."""
 
     def schedule_once(self, pod: Pod, nodes: list[str]) -> str | None:
         """Filter, then bind to the node that the extender chose: the node, or None if the pod was not bound."""
-        now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        metadata = pod["metadata"]
-        metadata.setdefault("creationTimestamp", self._created_at.setdefault(metadata["uid"], now))
         self._put(pod)
         node = self.filter(pod, nodes)
         if node is None:
@@ -52,7 +46,7 @@ class SimulatedKubeScheduler:
             self._write(pod, "FailedScheduling", f"running Bind plugin: {error}")
             return None
         self._put(pod, node)
-        name = f"{metadata['namespace']}/{metadata['name']}"
+        name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         self._write(pod, "Scheduled", f"Successfully assigned {name} to {node}")
         return node
 
@@ -74,6 +68,7 @@ class SimulatedKubeScheduler:
         """Put the pod into the API server: on its node, with its devices, or pending."""
         if not self._api_server:
             return
+        pod["metadata"]["creationTimestamp"] = self._api_server.find_creation(pod["metadata"]["uid"])
         body: Pod = json.loads(json.dumps(pod))
         body["status"] = {"phase": "Pending"}
         if node:
