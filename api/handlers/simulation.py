@@ -153,7 +153,8 @@ class SimulationHandlers:
         elif limits_shares(quotas, columns.vendors):
             unknown.append("quotas of shares")
         objects = [*nodes, *created.objects]
-        described = await asyncio.to_thread(build_live_cluster, columns, objects, offered, has_nodes=are_all)
+        withheld = self.devices.get_withheld(cluster.name)
+        described = await asyncio.to_thread(build_live_cluster, columns, objects, offered, withheld, has_nodes=are_all)
         return described, created.describe_unread()
 
     async def _read_creation(self, cluster: Cluster, workloads: Sequence[PodTemplate]) -> CreationObjects:

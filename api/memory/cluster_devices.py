@@ -77,11 +77,20 @@ class ClusterDevices:
     lost: dict[str, set[str]] = field(default_factory=dict)
     """Cluster to nodes that registered devices and now register none, or that are deleted."""
     _ranks: dict[tuple[str, str], StateRank] = field(default_factory=dict)
+    _withheld: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
+    """Cluster to nodes that a scheduler leaves to another one, with its name and the cause."""
 
     def find_columns(self, cluster: str) -> ClusterColumns | None:
         """Find the present devices of a cluster; None if they are not known yet."""
         # During the replay, nodes that are still missing would count as full.
         return self.columns.get(cluster) if self.is_caught_up else None
+
+    def get_withheld(self, cluster: str) -> dict[str, dict[str, str]]:
+        """Get the nodes that schedulers leave to others: by scheduler and node, the cause."""
+        schedulers: dict[str, dict[str, str]] = {}
+        for node, (scheduler, cause) in self._withheld.get(cluster, {}).items():
+            schedulers.setdefault(scheduler, {})[node] = cause
+        return schedulers
 
     def get_vendors(self, cluster: str) -> Vendors:
         """Get the table of vendors with the rules of the cluster's release."""
@@ -101,7 +110,7 @@ class ClusterDevices:
         """Forget all states, which are read again."""
         self.is_caught_up = False
         self.revisions.update(self.columns.keys())
-        for states in (self.columns, self.lost, self._ranks):
+        for states in (self.columns, self.lost, self._ranks, self._withheld):
             states.clear()
 
     def take(self, state: NodeStateChanged, recorded_at: datetime) -> None:
@@ -118,6 +127,10 @@ class ClusterDevices:
         self.revisions[state.cluster] += 1
         lost = self.lost.setdefault(state.cluster, set())
         (lost.discard if state.uuid else lost.add)(state.node)
+        withheld = self._withheld.setdefault(state.cluster, {})
+        withheld.pop(state.node, None)
+        if state.withheld_cause:
+            withheld[state.node] = state.scheduler, state.withheld_cause
         put(self.columns.setdefault(state.cluster, ClusterColumns(self.get_vendors(state.cluster))), state)
 
 

@@ -124,6 +124,8 @@ def _write_fitting(verdict: PodVerdict) -> InBothLanguages:
     names = shorten_list(verdict.fitting)
     if not verdict.decision and not (verdict.judgement and verdict.judgement.total):
         return write_phrase("no_device")
+    if verdict.outcome is PodOutcome.OPEN and verdict.unrecorded and verdict.unrecorded.issuperset(verdict.fitting):
+        return write_phrase("left_unrecorded", nodes=names)
     if verdict.outcome is PodOutcome.OPEN:
         return write_phrase("left_open", fit=len(verdict.fitting), total=verdict.total, nodes=names)
     if verdict.node and verdict.decision:

@@ -87,7 +87,7 @@ class SimulationCluster:
     """Kinds of which all objects are known, also if there is none."""
     withheld: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Schedulers of ours that run in the cluster, to the nodes that they leave to another one, with the cause; an empty
-    one for a node whose labels they don't look at."""
+    one for a node whose labels they don't look at. Of a node without columns only that cause is recorded."""
     selectors: Mapping[str, str] = field(default_factory=dict)
     """Labels of the nodes that schedulers of ours look at, by scheduler; empty for all nodes."""
     devices: DeviceReader = field(default_factory=DeviceReader)
@@ -107,6 +107,13 @@ class SimulationCluster:
     def managed_resources(self) -> frozenset[str]:
         """Resources that kube-scheduler leaves to HAMi's extender (``ignoredByScheduler``)."""
         return frozenset(name for vendor in self.vendors for name in vendor.resources.names)
+
+    def list_unrecorded(self, scheduler: str) -> frozenset[str]:
+        """List the nodes whose devices are not recorded, because another scheduler leaves them to somebody else."""
+        others = (nodes for name, nodes in self.withheld.items() if name != scheduler)
+        return frozenset(
+            name for nodes in others for name, cause in nodes.items() if cause and not self.columns.get_entry(name)
+        )
 
     def get_nodes(self) -> dict[str, Json]:
         """Return the Node objects by name."""
@@ -163,12 +170,17 @@ def build_cluster(
 
 
 def build_live_cluster(
-    columns: ClusterColumns, objects: Sequence[Json], offered: Sequence[str], *, has_nodes: bool
+    columns: ClusterColumns,
+    objects: Sequence[Json],
+    offered: Sequence[str],
+    withheld: Mapping[str, Mapping[str, str]],
+    *,
+    has_nodes: bool,
 ) -> SimulationCluster:
     """Build the cluster as it is now, from the devices in memory and the objects that the API server gave.
 
-    offered: nodes with devices, now or before. has_nodes: whether the objects hold every node; one that is missing then
-    has left the cluster.
+    offered: nodes with devices, now or before. withheld: of `SimulationCluster`, as the states have it.
+    has_nodes: whether the objects hold every node; one that is missing then has left the cluster.
     """
     completed, assumptions = complete_objects(objects)
     snapshot = read_snapshot(completed)
@@ -183,6 +195,7 @@ def build_live_cluster(
         has_hami=True,
         unfiltered=others,
         has_pods=False,
+        withheld=withheld,
     )
 
 

@@ -209,6 +209,9 @@ def _describe_cluster(cluster: SimulationCluster, verdict: PodVerdict) -> Iterat
         phrase = "note_pods_unread" if cluster.snapshot.nodes else "note_nodes_unread"
         yield Note("NotFiltered", write_phrase(phrase))
     scheduler = get_text(verdict.pod, "spec", "schedulerName")
+    if verdict.unrecorded:
+        names = shorten_list(sorted(verdict.unrecorded))
+        yield Note("DevicesNotRecorded", write_phrase("note_unrecorded", n=len(verdict.unrecorded), nodes=names))
     if left_out := [name for name, cause in cluster.withheld.get(scheduler, {}).items() if not cause]:
         selector, listed = cluster.selectors[scheduler], shorten_list(sorted(left_out))
         words_of_selector = write_phrase(

@@ -72,6 +72,8 @@ class PodVerdict:
     """True if HAMi's scheduler counts a device for the pod."""
     vendors: Vendors = ()
     """Device table of the cluster."""
+    unrecorded: frozenset[str] = frozenset()
+    """Nodes that pass the filters, and whose devices are not recorded (`SimulationCluster.list_unrecorded`)."""
     details: Mapping[str, str] = field(default_factory=dict)
     """By node, the reasons of its devices, where Koordinator or Volcano gives parts of them."""
 
@@ -252,14 +254,13 @@ def _ask_fit(
 ) -> PodVerdict:
     """Ask HAMi's fit for the devices of the nodes that pass."""
     scheduler = get_text(verdict.pod, "spec", "schedulerName")
-    withheld = cluster.withheld.get(scheduler)
-    if withheld:
+    if withheld := cluster.withheld.get(scheduler):
         # The answer names the scheduler that leaves nodes to another one.
         identity = identity._replace(scheduler=scheduler)
-    answer = decide(cluster.columns, verdict.pod, list(verdict.fitting), policy, withheld)
-    events = build_attempt_events(
-        answer, len(verdict.fitting), verdict.pod, cluster.vendors, identity, now
-    )  # fmt: skip
+    unrecorded = cluster.list_unrecorded(scheduler) & set(verdict.fitting)
+    offered = [name for name in verdict.fitting if name not in unrecorded]
+    answer = decide(cluster.columns, verdict.pod, offered, policy, withheld)
+    events = build_attempt_events(answer, len(offered), verdict.pod, cluster.vendors, identity, now)
     if not events:
         unread = _list_unread_amounts(cluster, verdict.pod)
         return _refuse_unread(verdict, unread) if unread else verdict
@@ -269,11 +270,15 @@ def _ask_fit(
     decision = answer if isinstance(answer, Decision) else None
     fitting = tuple(name for name, _ in decision.list_fitting()) if decision else ()
     outcome = verdict.outcome if fitting else PodOutcome.REFUSED
+    if unrecorded and decision and not fitting:
+        # Its scheduler may find a device there.
+        outcome, fitting = PodOutcome.OPEN, tuple(sorted(unrecorded))
     return replace(
         verdict,
         outcome=outcome,
         node=decision.chosen if decision else None,
         fitting=fitting,
+        unrecorded=unrecorded,
         decision=decision,
         events=tuple(events),
         asks_devices=True,

@@ -84,6 +84,9 @@ class NodeStateChanged(NodeEvent):
     """The devices for which a single vendor's rules read more than the columns hold."""
     annotations: dict[str, str] = Field(default_factory=dict)
     """Annotations of the node that the rules of single vendors read."""
+    withheld_cause: str = ""
+    """Reason why the scheduler leaves the node's devices to another one, such as ``pods of hami hold devices there``;
+    the state then has no devices. Empty for every other node."""
 
     @model_validator(mode="after")
     def _devices_agree(self) -> Self:

@@ -501,6 +501,12 @@ def test_a_node_state_says_what_each_device_has_in_use() -> None:
     assert empty.uuid == []
 
 
+def test_a_node_state_says_why_its_scheduler_leaves_the_node_to_another_one() -> None:
+    event = read_golden(NodeStateChanged, "012")
+    assert (event.uuid, event.withheld_cause) == ([], "pods of hami-of-others hold devices there")
+    assert read_golden(NodeStateChanged, "003").withheld_cause == ""
+
+
 def test_node_observed_says_what_the_cluster_says() -> None:
     assert read_golden(NodeObserved, "001").capacity["memory"] == "32512128Ki"
     assert read_golden(NodeObserved, "002").conditions[0].last_transition_at is None

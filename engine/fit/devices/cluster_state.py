@@ -89,7 +89,7 @@ class ClusterColumns:
         devices = self._readings.read(name, node, now)
         offer = _Offer(devices, list_cordoned_devices(annotations), select_marks(annotations))
         if withheld := self._withheld.get(name):
-            self._withheld[name] = withheld._replace(offer=offer)
+            self._store_withheld(name, withheld._replace(offer=offer))
         else:
             self._apply_offer(name, offer)
 
@@ -105,8 +105,16 @@ class ClusterColumns:
         """Keep the node out of decisions, as if it were not registered, until `return_node`. The node may be unknown
         yet. cause: why, for people."""
         before = self._withheld.get(name)
-        self._withheld[name] = _Withheld(cause, before.offer if before else self._read_offer(name))
+        offer = before.offer if before else self._read_offer(name)
         self._unregister(name)
+        self._store_withheld(name, _Withheld(cause, offer))
+
+    def _store_withheld(self, name: str, withheld: _Withheld) -> None:
+        before = self.get_withheld_cause(name)
+        self._withheld[name] = withheld
+        # A reader of the states has to learn that the node is not one that registers nothing.
+        if self.get_withheld_cause(name) != before:
+            self.revisions.mark_unregistered(name)
 
     def _read_offer(self, name: str) -> _Offer:
         entry = self.get_entry(name)
@@ -169,7 +177,7 @@ class ClusterColumns:
         self._unregister(name)
         self._readings.forget(name)
         if withheld := self._withheld.get(name):
-            self._withheld[name] = withheld._replace(offer=_NO_OFFER)
+            self._store_withheld(name, withheld._replace(offer=_NO_OFFER))
 
     def _unregister(self, name: str) -> None:
         node_id = self._ids.pop(name, None)

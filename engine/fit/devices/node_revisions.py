@@ -13,8 +13,8 @@ class NodeRevisions:
     A change gives the state the next revision, and further changes keep it until it is written: no verdict refers to a
     revision before that. A revision is never used twice for one name, also where the node is registered again.
 
-    unregistered: by node that is unregistered since its state was written, the revision of its last state, without
-    devices.
+    unregistered: by node that is unregistered since its state was written, or withheld, the revision of its state
+    without devices.
     """
 
     def __init__(self, nodes: Table) -> None:
@@ -39,6 +39,11 @@ class NodeRevisions:
         self._highest_of_gone = max(self._highest_of_gone, last)
         for column in ("revision", "published", "written_at"):
             self._nodes[column][node_id] = 0
+
+    def mark_unregistered(self, name: str) -> None:
+        """Let a state without devices be due for a node that is not registered, whether or not it had one before."""
+        self._highest_of_gone += 1
+        self.unregistered[name] = self._highest_of_gone
 
     def get_revisions(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Get the revision of each id, shape (n,); `NO_STATE` for -1."""

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from engine.fit.devices.cluster_state import ClusterColumns
-from engine.fit.devices.pod_usage import has_ended
+from engine.fit.devices.pod_usage import explain_overclaim, has_ended
 from engine.hami.annotations import ASSIGNED_NODE
 from engine.hami.go_values import to_mapping
 
@@ -72,7 +72,12 @@ def list_shared_nodes(
     them."""
     nodes: dict[str, set[str]] = {}
     for pod in pods:
-        if not has_ended(pod) and (holder := _read_holder(pod, schedulers)):
+        if (
+            not has_ended(pod)
+            and (holder := _read_holder(pod, schedulers))
+            # As our scheduler's observer: annotations that are no scheduler's hold nothing.
+            and not explain_overclaim(pod, columns.vendors)
+        ):
             nodes.setdefault(holder.node, set()).add(holder.scheduler)
     return {node: _describe_holders(names) for node, names in nodes.items() if columns.get_entry(node)}
 

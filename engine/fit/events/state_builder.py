@@ -93,7 +93,7 @@ class StateBuilder:
         return self._tables[codes]
 
     def build_last_state(self, node: str, revision: int, observed_at: datetime) -> NodeStateChanged:
-        """Build the state of a node that offers no devices any more."""
+        """Build the state of a node that offers no devices any more, or whose devices are left to another scheduler."""
         empty = ("kinds", "uuid", "kind", "mig", "pair_scores", "vendor_fields", *_REGISTERED, *_CHANGING)
         fields: dict[str, Any] = {field: [] for field in empty}
         return NodeStateChanged.model_construct(
@@ -104,6 +104,7 @@ class StateBuilder:
             epoch=self._life.epoch,
             revision=revision,
             annotations={},
+            withheld_cause=self._columns.get_withheld_cause(node),
             **fields,
         )
 

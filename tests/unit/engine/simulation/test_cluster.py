@@ -170,7 +170,7 @@ def test_annotations_of_nodes_and_pods_show_hami(objects: list[Json], has_hami: 
 
 
 def build_live(*objects: Json, offered: tuple[str, ...], has_nodes: bool) -> SimulationCluster:
-    return build_live_cluster(ClusterColumns(read_vendors()), objects, offered, has_nodes=has_nodes)
+    return build_live_cluster(ClusterColumns(read_vendors()), objects, offered, {}, has_nodes=has_nodes)
 
 
 def test_a_live_cluster_lets_nodes_pass_of_which_no_object_could_be_read() -> None:

@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from engine.simulation.own_schedulers import OwnScheduler, list_own_schedulers
-from tests.support.builders.cluster import a_pod
 from tests.support.builders.simulations import Object, a_gpu_node, a_gpu_pod, list_notes, simulate
 
 MANIFEST = Path("deploy/kustomize/components/scheduler/scheduler.yaml")
@@ -24,11 +23,11 @@ def a_scheduler(*flags: str) -> Object:
     return pod | {"metadata": {"namespace": OURS, "name": "schedulerlog-scheduler-0", "uid": "ours"}}
 
 
-def a_placed_pod(name: str, scheduler: str, node: str) -> Object:
-    pod = a_pod(name, node=node)
+def a_placed_pod(name: str, scheduler: str, node: str, gpus: int = 1) -> Object:
+    pod = a_gpu_pod(name, gpu=gpus, gpumem=3000, gpucores=10)
     annotations = {"hami.io/vgpu-node": node, "hami.io/vgpu-devices-allocated": f"GPU-{node}-0,NVIDIA,3000,10:;"}
     pod["metadata"] |= {"uid": name, "annotations": annotations}
-    pod["spec"]["schedulerName"] = scheduler
+    pod["spec"] |= {"schedulerName": scheduler, "nodeName": node}
     return pod
 
 
@@ -66,6 +65,12 @@ def test_no_node_is_left_to_another_scheduler(scheduler: str, others: list[Objec
 def test_no_change_of_the_pod_is_suggested_where_only_nodes_of_another_scheduler_have_devices() -> None:
     refused = simulate(a_pod_of(OURS), NODES[0], HELD, a_scheduler())
     assert refused["suggestions"] is None or not refused["suggestions"]["items"]
+
+
+def test_a_pod_that_asks_for_less_than_its_annotations_name_withholds_no_node() -> None:
+    """docs/decisions/0053: else everybody who writes annotations could take nodes out of service."""
+    asks_nothing = a_placed_pod("held", HAMI, "theirs", gpus=0)
+    assert simulate(a_pod_of(OURS), NODES[0], asks_nothing, a_scheduler())["node"] == "theirs"
 
 
 def test_the_last_pod_that_has_ended_leaves_the_node_to_ours() -> None:
