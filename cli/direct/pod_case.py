@@ -6,11 +6,11 @@ pods, on which the pod is judged; then the objects of queues and gangs that the 
 
 import io
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 import orjson
@@ -21,6 +21,7 @@ from cli.direct.scheduler_logs import MAX_AGE, LogReading, read_scheduler_log
 from engine.cases.anonymous_objects import replace_names
 from engine.cases.held_devices import holds_shares
 from engine.cases.workload_words import DEPLOYMENT, HOLDERS, WORDS
+from engine.simulation.own_schedulers import list_setting_maps
 from engine.snapshot import kinds
 from engine.snapshot.case_objects import collect_objects
 from engine.snapshot.needed_kinds import (
@@ -159,7 +160,18 @@ def build_live_case(reader: ObjectReader, read: ReadObjects, pod: Json | None, n
         namespace_pods = reader.list_kinds([ListedKind(kinds.POD, f"{build_root('/api/v1', namespace)}/pods")])
         read.objects += namespace_pods.objects
     objects = [*read.objects, *([pod] if pod else [])]
-    return LiveCase(build_case(objects, read.problems, datetime.now(UTC), namespace), pod, read.problems)
+    case = build_case(objects, read.problems, datetime.now(UTC), namespace)
+    if settings := list(_read_settings(reader, case.objects.select(kinds.POD))):
+        case = build_case([*objects, *settings], read.problems, datetime.now(UTC), namespace)
+    return LiveCase(case, pod, read.problems)
+
+
+def _read_settings(reader: ObjectReader, pods: Iterable[Mapping[str, Any]]) -> Iterator[Json]:
+    """Read the ConfigMaps with settings of our schedulers; one that can't be read leaves its scheduler the defaults."""
+    for namespace, name in list_setting_maps(pods):
+        item = reader.get(f"{build_root('/api/v1', namespace)}/configmaps/{quote(name, safe='')}")
+        if not isinstance(item, Problem):
+            yield {"apiVersion": "v1", "kind": "ConfigMap", **item}
 
 
 def save_case(live: LiveCase, file: Path) -> int:

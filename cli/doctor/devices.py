@@ -12,12 +12,11 @@ from engine.fit.device_config import DeviceConfigError, parse, read_shipped
 from engine.hami.handshake import count_allocatable
 from engine.hami.node_registration import read_node
 from engine.hami.vendors import NVIDIA, Vendor, Vendors
-from engine.simulation.own_schedulers import EQUALITY, SELECTOR, find_option, is_met
+from engine.simulation.own_schedulers import EQUALITY, SELECTOR, is_met, read_setting
 from schemas.json_types import JsonView
 
 DEVICE_CONFIGURATION: Final = "device-config.yaml"
 """Key of HAMi's device configuration in the ConfigMap of its chart."""
-_SELECTOR, _SELECTOR_VARIABLE = SELECTOR
 _NAMED: Final = 3
 """Nodes that a finding names."""
 
@@ -84,16 +83,9 @@ def name_nodes(names: Sequence[str]) -> str:
 
 def read_selector(workload: JsonView, container_name: str, settings: Mapping[str, Mapping[str, str]]) -> str:
     """Read the labels of the nodes that a scheduler uses; empty for every node. ``settings``: data of ConfigMaps."""
-    for container in workload["spec"]["template"]["spec"]["containers"]:
-        if container["name"] == container_name:
-            words = [*(container.get("command") or ()), *(container.get("args") or ())]
-            if (value := find_option(words, _SELECTOR)) is not None:
-                return value
-            variables = {entry["name"]: entry.get("value", "") for entry in container.get("env") or ()}
-            maps = [source.get("configMapRef", {}).get("name", "") for source in container.get("envFrom") or ()]
-            merged = {name: text for source in maps for name, text in settings.get(source, {}).items()} | variables
-            return str(merged.get(_SELECTOR_VARIABLE, ""))
-    return ""
+    containers = workload["spec"]["template"]["spec"]["containers"]
+    named = (container for container in containers if container["name"] == container_name)
+    return next((read_setting(container, SELECTOR, settings) for container in named), "")
 
 
 def check_shared_nodes(
@@ -110,7 +102,7 @@ def check_shared_nodes(
             names = name_nodes(_list_names(shared))
             problem = f"{other} decides on its nodes too ({names}): a device could be given away twice"
             keep_off = "Keep HAMi off them: scheduler.nodeLabelSelector of its chart"
-            remedy = keep_off if labels else f"Give ours nodes of its own by {_SELECTOR}. {keep_off}"
+            remedy = keep_off if labels else f"Give ours nodes of its own by {SELECTOR[0]}. {keep_off}"
             yield Fault("hami", name, problem, f"{remedy} (docs/switching-from-hami.md, Side by side).")
 
 

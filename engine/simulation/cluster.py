@@ -148,7 +148,7 @@ def build_cluster(
     for pod in manifest.pods.values():
         columns.apply_pod(pod)
     pods = manifest.pods.values()
-    own_schedulers = list_own_schedulers(pods)
+    own_schedulers = list_own_schedulers(pods, (item for item in manifest.others if item.get("kind") == "ConfigMap"))
     withheld = {
         name: list_shared_nodes(columns, pods, scheduler.shares_with)
         | {node: "" for node, entry in nodes.items() if scheduler.rejects(entry)}

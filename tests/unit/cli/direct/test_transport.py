@@ -10,7 +10,12 @@ from cli.client.problems import NotAllowed, NotFound, Problem, Unreachable, Wron
 from cli.client.transport import WatchedChange
 from cli.direct.reader import ObjectReader
 from cli.direct.transport import DirectTransport
-from tests.support.fakes.small_cluster import DIAGNOSIS, POD, SmallCluster
+from tests.support.builders.cluster import a_pod
+from tests.support.builders.simulations import a_gpu_node, a_gpu_pod
+from tests.support.fakes.small_cluster import DIAGNOSIS, OBJECTS, POD, SmallCluster
+
+CONFIG_MAP = "/api/v1/namespaces/default/configmaps/ours"
+SHARING = {"SCHEDULERLOG_SCHEDULER_SHARE_NODES_WITH": "another"}
 
 
 def create_transport(server: SmallCluster, notes: list[str]) -> DirectTransport:
@@ -91,6 +96,28 @@ def test_a_pod_is_simulated_on_the_cluster_as_it_is() -> None:
     assert (answer["state"], answer["nodes"], answer["fit_nodes"]) == ("refused", 3, 0)
     assert "cpu" in answer["sentence"]["en"]
     assert len(notes) == 1
+
+
+@pytest.mark.parametrize(("refused", "node"), [((), "theirs"), ((CONFIG_MAP,), None)])
+def test_settings_of_our_scheduler_are_read_from_its_config_map(
+    monkeypatch: pytest.MonkeyPatch, refused: tuple[str, ...], node: str | None
+) -> None:
+    """One that the user may not read leaves the scheduler its defaults."""
+    scheduler = a_pod("scheduler")
+    source = {"configMapRef": {"name": "ours"}}
+    scheduler["spec"]["containers"] = [{"name": "s", "args": ["scheduler", "serve"], "envFrom": [source]}]
+    held = a_gpu_pod("held", gpu=1, gpumem=3000, gpucores=10)
+    allocated = {"hami.io/vgpu-node": "theirs", "hami.io/vgpu-devices-allocated": "GPU-theirs-0,NVIDIA,3000,10:;"}
+    held["metadata"] |= {"annotations": allocated}
+    held["spec"] |= {"schedulerName": "another", "nodeName": "theirs"}
+    monkeypatch.setitem(OBJECTS, "/api/v1/pods", [scheduler, held])
+    monkeypatch.setitem(OBJECTS, "/api/v1/nodes", [a_gpu_node("theirs")])
+    monkeypatch.setitem(OBJECTS, CONFIG_MAP, {"metadata": {"namespace": "default", "name": "ours"}, "data": SHARING})
+    pod = a_gpu_pod("new", gpu=1, gpumem=1000)
+    pod["spec"]["schedulerName"] = "hami-scheduler"
+    answer = create_transport(SmallCluster(*refused), []).post("/simulate", json.dumps(pod).encode())
+    assert isinstance(answer, dict)
+    assert answer["node"] == node
 
 
 def test_pods_that_start_are_counted_on_the_cluster_as_it_is() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from engine.simulation.own_schedulers import OwnScheduler, list_own_schedulers
+from engine.simulation.own_schedulers import OwnScheduler, list_own_schedulers, list_setting_maps
 from tests.support.builders.simulations import Object, a_gpu_node, a_gpu_pod, list_notes, simulate
 
 MANIFEST = Path("deploy/kustomize/components/scheduler/scheduler.yaml")
@@ -89,6 +89,36 @@ def test_the_name_and_the_shares_are_read_from_variables_too() -> None:
         {"name": "SCHEDULERLOG_SCHEDULER_SHARE_NODES_WITH", "value": "a"},
     ]
     assert list_own_schedulers([scheduler]) == {OURS: OwnScheduler(frozenset({OURS, "a"}), "")}
+
+
+def a_config_map(name: str, namespace: str = OURS, **data: str) -> Object:
+    return {"kind": "ConfigMap", "metadata": {"namespace": namespace, "name": name}, "data": data}
+
+
+def test_settings_are_read_from_config_maps_in_the_order_of_kubernetes() -> None:
+    """https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#environment-variables"""
+    scheduler = a_scheduler()
+    container = scheduler["spec"]["containers"][0]
+    container["args"] = ["scheduler", "serve"]
+    sources = [{"configMapRef": {"name": "all"}}, {"configMapRef": {"name": "short"}, "prefix": "SCHEDULERLOG_"}]
+    key = {"configMapKeyRef": {"name": "keys", "key": "shares"}}
+    container["envFrom"] = sources
+    container["env"] = [{"name": "SCHEDULERLOG_SCHEDULER_SHARE_NODES_WITH", "valueFrom": key}]
+    maps = [
+        a_config_map("all", SCHEDULERLOG_SCHEDULER_NAME="first", SCHEDULERLOG_SCHEDULER_SHARE_NODES_WITH="lost"),
+        a_config_map("short", SCHEDULER_NAME=OURS, SCHEDULER_NODE_LABEL_SELECTOR="a=b"),
+        a_config_map("keys", shares=HAMI), a_config_map("short", "elsewhere", SCHEDULER_NAME="of-another-namespace"),
+    ]  # fmt: skip
+    assert list_own_schedulers([scheduler], maps) == {OURS: OwnScheduler(frozenset({OURS, HAMI}), "a=b")}
+    assert list_setting_maps([scheduler]) == [(OURS, "all"), (OURS, "short"), (OURS, "keys")]
+
+
+def test_a_simulation_on_a_file_reads_its_config_maps() -> None:
+    scheduler = a_scheduler()
+    scheduler["spec"]["containers"][0]["envFrom"] = [{"configMapRef": {"name": "ours"}}]
+    shares = a_config_map("ours", SCHEDULERLOG_SCHEDULER_SHARE_NODES_WITH=HAMI)
+    assert simulate(a_pod_of(OURS), NODES[0], HELD, scheduler)["node"] is None
+    assert simulate(a_pod_of(OURS), NODES[0], HELD, scheduler, shares)["node"] == "theirs"
 
 
 def test_a_node_without_devices_is_unregistered_and_not_that_of_another_scheduler() -> None:
