@@ -56,6 +56,8 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
         *_expand("get", "apps", "deployments replicasets statefulsets daemonsets"),
         *_expand("get patch", "", "configmaps", INSTALLED, "schedulerlog-notify"),
         *_expand("create", "", "configmaps", INSTALLED),
+        *_expand("get update", "coordination.k8s.io", "leases", INSTALLED, "schedulerlog-notify"),
+        *_expand("create", "coordination.k8s.io", "leases", INSTALLED),
     ),
     "certificate": (
         *_expand("create", "", "secrets", INSTALLED),

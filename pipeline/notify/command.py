@@ -38,12 +38,14 @@ def notify(
 ) -> None:
     """Send a message when a workload waits for another reason than before, or starts, until SIGTERM.
 
-    Who subscribes annotates a pod, a workload or a namespace: schedulerlog.io/notify=TARGET. One process of a cluster.
+    Who subscribes annotates a pod, a workload or a namespace: schedulerlog.io/notify=TARGET. Of several processes one
+    sends, and another takes over (a Lease); with --memory-file, start only one.
     """
     from pipeline.notify.process import ApiAccess, NotifyPolicy
     from pipeline.notify.service import NotifyService, run
     from pipeline.notify.targets import TargetsFile
     from runtime.kubernetes.credentials import choose_loader
+    from runtime.kubernetes.lease import LeaseTimings
 
     if settings.notify_targets is None:
         fail(f"{get_flag(NotifySettings, 'notify_targets')}: is missing, messages go only to targets of this file", 2)
@@ -52,6 +54,6 @@ def notify(
     logs.configure(settings)
     api = ApiAccess(api_url.rstrip("/"), api_ca_file, settings.notify_api_token)
     load = choose_loader(kubeconfig, context)
-    service = NotifyService(api, policy, load, settings.metrics_address, settings.notify_memory_file)
+    service = NotifyService(api, policy, load, settings.metrics_address, settings.notify_memory_file, LeaseTimings())
     with one_line_for(SettingError, KubeConfigError), one_line_for(KubeApiError, status=1):
         asyncio.run(run(service))

@@ -100,6 +100,8 @@ class Notifier:
     policy: NotifyPolicy
     metrics: NotifyMetrics
     session: aiohttp.ClientSession
+    is_leading: Callable[[], bool] = lambda: True
+    """Question asked before each message: a process that stood still for long learns here that another one sends."""
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     waits: WorkloadObstacles = field(default_factory=WorkloadObstacles)
     due: dict[SubscribedWorkload, _Due] = field(default_factory=dict)
@@ -108,8 +110,9 @@ class Notifier:
     api_wait: Backoff = field(default_factory=lambda: Backoff("schedulerlog's API", 30.0))
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Work until cancelled. Nothing is left of an earlier run: another process may have sent since."""
         await self.memory.load()
+        self.waits, self.due = WorkloadObstacles(), {}
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow())
             tasks.create_task(self._send_all())
@@ -277,6 +280,8 @@ class Notifier:
 
     async def _deliver(self, name: str, target: Target, message: Message) -> bool:
         """Deliver a message. Returns false if it is to be tried again; one that is refused for good is dropped."""
+        if not self.is_leading():
+            return False
         try:
             await deliver(self.session, target, message, self.policy.cluster)
         except DeliveryError as error:

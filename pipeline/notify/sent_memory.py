@@ -44,6 +44,7 @@ class SentMemory:
     async def load(self) -> None:
         """Load the memory, which other versions may have written. Raises as the store."""
         rows = orjson.loads(await self.store.load() or b"[]")
+        self.is_changed = False
         self._sent = {
             SubscribedWorkload(namespace, workload): {target: Sent(*fields) for target, fields in sent.items()}
             for namespace, workload, sent in rows

@@ -53,7 +53,7 @@ class Election:
         if self._last_error:
             return f"the lease {self._key.namespace}/{self._key.name} can't be taken or renewed ({self._last_error})"
         holder = self._observed.holder
-        return f"{holder} leads" if holder and holder != self._identity else "no scheduler leads yet"
+        return f"{holder} leads" if holder and holder != self._identity else "no process leads yet"
 
     async def run(self) -> None:
         """Take or renew the lease every retry period until cancelled."""
@@ -147,7 +147,7 @@ class Election:
                     await self._release()
         except (KubeApiError, TimeoutError) as error:
             cause = str(error) or f"no answer within {self._timings.renew:g} s"
-            text = "lease %s/%s was not released (%s); another scheduler may take it after %g s"
+            text = "lease %s/%s was not released (%s); another process may take it after %g s"
             log.warning(text, *self._key, cause, self._timings.duration)
 
     async def _release(self) -> None:

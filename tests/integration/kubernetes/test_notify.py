@@ -51,16 +51,21 @@ class Notifying:
     webhook: Receiver
     bus: Receiver
     mail: SmtpReceiver
-    processes: list[Forked] = field(default_factory=list)
+    processes: dict[str, Forked] = field(default_factory=dict)
 
-    def start(self, **settings: str) -> None:
+    def start(self, pod: str = "notify-a", **settings: str) -> None:
         with self.log.open("ab") as log:
-            environment = os.environ | {"POD_NAMESPACE": NAMESPACE} | settings
-            self.processes.append(Forked(*self.command, stdout=log, stderr=log, env=environment))
+            environment = os.environ | {"POD_NAMESPACE": NAMESPACE, "POD_NAME": pod} | settings
+            self.processes[pod] = Forked(*self.command, stdout=log, stderr=log, env=environment)
 
-    def kill(self) -> None:
-        process = self.processes.pop()
+    def kill(self, pod: str = "notify-a") -> None:
+        process = self.processes.pop(pod)
         process.kill()
+        process.wait(timeout=60)
+
+    def stop(self, pod: str) -> None:
+        process = self.processes.pop(pod)
+        process.terminate()
         process.wait(timeout=60)
 
     def read_texts(self) -> tuple[list[str], list[str], list[str]]:
@@ -103,9 +108,8 @@ def notifying(cluster: ControlPlane, folder: Path, api_url: str = "") -> Iterato
         try:
             yield running
         finally:
-            for process in running.processes:
-                process.terminate()
-                process.wait(timeout=60)
+            for pod in list(running.processes):
+                running.stop(pod)
 
 
 def subscribe(client: httpx.Client, namespace: str) -> None:
@@ -143,6 +147,13 @@ def read_remembered(client: httpx.Client) -> list[Any]:
     return rows
 
 
+def find_holder(client: httpx.Client) -> str:
+    """Find the pod that holds the lease."""
+    answer = client.get(f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{ACCOUNT}")
+    holder = answer.json()["spec"]["holderIdentity"] if answer.is_success else ""
+    return str(holder).partition("_")[0]
+
+
 def wait_until_remembered(client: httpx.Client, code: str) -> None:
     """Wait until the memory has a message about this obstacle for each target of both workloads."""
 
@@ -153,7 +164,7 @@ def wait_until_remembered(client: httpx.Client, code: str) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_each_change_is_sent_once_to_who_annotated_also_by_a_process_that_was_killed(
+def test_of_two_processes_one_sends_and_the_other_takes_over(
     control_plane: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
     control_plane.start_scheduler({})
@@ -174,28 +185,33 @@ def test_each_change_is_sent_once_to_who_annotated_also_by_a_process_that_was_ki
 
         subscribe(client, namespace)
         wait_for_obstacle(api, list_waiting, 2)
-        notify.start()
+        notify.start("notify-a")
+        notify.start("notify-b")
         lone, web = f"{namespace}/Pod/lone", f"{namespace}/Deployment/web"
         waits = [f"{lone} waits"], ["waits ResourceNeverEnough"], [f"{web} waits", f"{lone} waits"]
         until(notify.read_texts, lambda texts: list(map(len, texts)) == [1, 1, 2])
         assert notify.read_texts() == waits
         wait_until_remembered(client, "ResourceNeverEnough")
 
-        notify.kill()
+        holder = find_holder(client)
+        (other,) = notify.processes.keys() - {holder}
+        notify.kill(holder)
         patch(client, f"/api/v1/nodes/{name}", {"spec": {"taints": [TAINT]}})
         patch(client, f"/api/v1/nodes/{name}/status", {"status": {"allocatable": LARGE, "capacity": LARGE}})
         # A pod is not tried again for a node that it does not tolerate, except by a scheduler that starts.
         control_plane.start_scheduler({})
         # What a pod waits for between these steps is no news that this test counts.
         wait_for_obstacle(api, list_waiting, 2, "TaintNotTolerated")
-        notify.start()
         until(notify.read_texts, lambda texts: list(map(len, texts)) == [2, 2, 4])
         assert notify.read_texts() == (
             2 * waits[0], [*waits[1], "waits TaintNotTolerated"], sorted(2 * waits[2])
         )  # fmt: skip
         wait_until_remembered(client, "TaintNotTolerated")
+        assert find_holder(client) == other
 
-        notify.kill()
+        # A process that stops gives the lease up.
+        notify.stop(other)
+        assert find_holder(client) == ""
         patch(client, f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
         until(lambda: all(pod["spec"].get("nodeName") for pod in client.get(pods).json()["items"]))
         notify.start()
@@ -205,11 +221,11 @@ def test_each_change_is_sent_once_to_who_annotated_also_by_a_process_that_was_ki
         assert (texts[0][2], texts[1][2]) == (f"{lone} started", "started")
         assert [text for text in texts[2] if "started" in text] == [f"{web} started", f"{lone} started"]
 
-        notify.kill()
+        notify.stop("notify-a")
         # A later message shows that the process has read the list, and what it did not send again.
-        other = {"metadata": {"name": "other", "annotations": {ANNOTATION: "hook"}}}
+        later = {"metadata": {"name": "other", "annotations": {ANNOTATION: "hook"}}}
         large = {**CONTAINER, "resources": {"requests": {"cpu": "32"}}}
-        create(client, pods, {**other, "spec": {"containers": [large]}})
+        create(client, pods, {**later, "spec": {"containers": [large]}})
         wait_for_obstacle(api, list_waiting, 1)
         notify.start()
         until(notify.read_texts, lambda texts: len(texts[0]) == 4)

@@ -101,7 +101,7 @@ def test_a_budget_is_about_pods_that_there_are() -> None:
         get_component(template) for budget in budgets for template in iterate_templates()
         if matches(budget["spec"]["selector"], template["metadata"]["labels"])
     }  # fmt: skip
-    assert len(protected) == len(budgets) == 12
+    assert len(protected) == len(budgets) == 13
 
 
 def test_keda_counts_the_lag_of_the_group_that_reads_the_topic_up_to_one_process_for_each_partition() -> None:

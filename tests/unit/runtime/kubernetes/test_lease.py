@@ -272,7 +272,7 @@ async def test_a_lease_that_can_not_be_released_is_named_in_the_log_with_the_cau
     (line,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert line == (
         "lease kube-system/schedulerlog-scheduler was not released (the fault that was asked for: 409); "
-        "another scheduler may take it after 600 s"
+        "another process may take it after 600 s"
     )
 
 
