@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from base64 import b64decode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -15,6 +16,9 @@ class SmtpReceiver:
     """Certificate for STARTTLS."""
     refusal: str = ""
     """Answer to every recipient in the place of 250."""
+    password: str = ""
+    """Password that every user has to give (RFC 4954, AUTH PLAIN); empty for none."""
+    refused_logins: int = 0
     mails: list[EmailMessage] = field(default_factory=list)
     recipients: list[str] = field(default_factory=list)
     were_encrypted: list[bool] = field(default_factory=list)
@@ -28,6 +32,7 @@ class SmtpReceiver:
             match verb:
                 case "EHLO":
                     extension = "" if is_encrypted or self.context is None else "250-STARTTLS\r\n"
+                    extension += "250-AUTH PLAIN\r\n" if self.password else ""
                     writer.write(f"250-receiver\r\n{extension}250 8BITMIME\r\n".encode())
                 case "STARTTLS":
                     writer.write(b"220 go ahead\r\n")
@@ -35,6 +40,11 @@ class SmtpReceiver:
                     assert self.context
                     await writer.start_tls(self.context)
                     is_encrypted = True
+                case "AUTH":
+                    # User and password follow zero bytes (RFC 4616).
+                    is_right = b64decode(line.split()[2]).decode().split("\0")[2] == self.password
+                    self.refused_logins += not is_right
+                    writer.write(b"235 welcome\r\n" if is_right else b"535 wrong password\r\n")
                 case "RCPT":
                     writer.write((f"{self.refusal or '250 ok'}\r\n").encode())
                     self.recipients += [] if self.refusal else [line]

@@ -13,6 +13,7 @@ import pytest
 
 from dev.embedded.ports import KUBERNETES_PORTS, find_free_port
 from runtime.http.certificate_authority import Authority
+from tests.support.harness.steady_load import steady_load
 from tests.support.waiting import eventually
 
 NOWHERE = {
@@ -68,12 +69,24 @@ def write_pair(authority: Authority, folder: Path) -> dict[str, str]:
     }
 
 
-def test_a_renewed_certificate_is_served_without_a_restart(authority: Authority, tmp_path: Path) -> None:
+def test_a_renewed_certificate_is_served_without_a_restart_while_callers_ask(
+    authority: Authority, tmp_path: Path
+) -> None:
+    ca_file = tmp_path / "ca.crt"
+    trusted = ssl.create_default_context(cafile=ca_file)
     with started(**write_pair(authority, tmp_path)) as (url, _):
         assert url.startswith("https://127.0.0.1:")
-        first = read_serial(url, tmp_path / "ca.crt")
-        write_pair(authority, tmp_path)
-        eventually(lambda: read_serial(url, tmp_path / "ca.crt") != first, "the first one is still served")
+
+        def ask(_number: int) -> None:
+            # Over a connection of its own.
+            assert httpx.get(f"{url}/healthz", verify=trusted, trust_env=False, timeout=30).is_success
+
+        first = read_serial(url, ca_file)
+        with steady_load(ask, per_second=20) as load:
+            load.wait_for_steps(10)
+            write_pair(authority, tmp_path)
+            eventually(lambda: read_serial(url, ca_file) != first, "the first one is still served")
+            load.wait_for_steps(10)
 
 
 def test_probes_succeed_while_no_store_answers(tmp_path: Path) -> None:

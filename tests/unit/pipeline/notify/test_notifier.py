@@ -256,13 +256,25 @@ async def test_a_message_that_is_refused_waits_for_new_targets_and_is_sent_once(
         assert (len(before.bodies), len(after.bodies)) == (0, 1)
 
 
-async def test_a_token_is_replaced_while_messages_flow_and_each_arrives_once(caller: Caller, tmp_path: Path) -> None:
+async def test_token_and_password_are_replaced_while_messages_flow_and_each_arrives_once(
+    caller: Caller, tmp_path: Path
+) -> None:
     token, (before, after) = tmp_path / "token", ("first", "second")
     token.write_text(before)
-    objects = Objects({NAMESPACE: build_annotated("bus")})
-    async with serving_api(caller) as url, receiving() as receiver:
-        receiver.token = before
-        targets = {"bus": {"kind": "cloudevents", "url": receiver.url, "token_file": str(token)}}
+    authority = Authority(tmp_path)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    pair = authority.issue("localhost")
+    context.load_cert_chain(pair.certificate, pair.key)
+    objects = Objects({NAMESPACE: build_annotated("bus, people")})
+    async with serving_api(caller) as url, receiving() as receiver, receiving_mail(context) as mail:
+        receiver.token = mail.password = before
+        targets = {
+            "bus": {"kind": "cloudevents", "url": receiver.url, "token_file": str(token)},
+            "people": {
+                "kind": "mail", "smtp": mail.address, "from": "schedulerlog@example.org", "to": ["ml@example.org"],
+                "ca_file": str(authority.ca_file), "username": "schedulerlog", "password_file": str(token),
+            },
+        }  # fmt: skip
         async with notifying(url, objects, tmp_path, targets):
 
             async def publish_news(number: int) -> None:
@@ -271,19 +283,21 @@ async def test_a_token_is_replaced_while_messages_flow_and_each_arrives_once(cal
 
             for number in range(20):
                 await publish_news(number)
-            await eventually_async(lambda: bool(receiver.bodies))
-            receiver.token = after
+            await eventually_async(lambda: bool(receiver.bodies and mail.mails))
+            receiver.token = mail.password = after
             for number in range(20, 40):
                 await publish_news(number)
-            await eventually_async(lambda: receiver.refused > 0)
+            await eventually_async(lambda: receiver.refused > 0 and mail.refused_logins > 0)
             token.write_text(after)
             for number in range(40, 60):
                 await publish_news(number)
-            await eventually_async(lambda: len(receiver.bodies) >= 61)
+            await eventually_async(lambda: len(receiver.bodies) >= 61 and len(mail.mails) >= 61)
             await publish_news(60)
             await eventually_async(lambda: receiver.bodies[-1]["subject"].endswith("/alone-60"))
-    names = [body["subject"].rpartition("/")[2] for body in receiver.bodies]
-    assert sorted(names) == sorted(["train", *(f"alone-{number}" for number in range(61))])
+            await eventually_async(lambda: len(mail.mails) >= 62)
+    expected = sorted(["train", *(f"alone-{number}" for number in range(61))])
+    assert sorted(body["subject"].rpartition("/")[2] for body in receiver.bodies) == expected
+    assert sorted(str(item["Subject"]).split()[0].rpartition("/")[2] for item in mail.mails) == expected
 
 
 async def test_without_an_annotation_nothing_is_sent(caller: Caller, tmp_path: Path) -> None:
