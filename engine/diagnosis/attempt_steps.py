@@ -16,6 +16,7 @@ from engine.diagnosis.outcome import FoundObstacle, TreeStep, Word, to_answer
 from engine.diagnosis.refused_nodes import RefusedNodes, count_judged_nodes, group_refused_nodes, is_about_devices
 from engine.diagnosis.texts import (
     GPU_MEMORY_OF_KAI,
+    NAMED_TAINTS,
     find_obstacle_of_error,
     find_taint_obstacle,
     get_counted_resource,
@@ -30,7 +31,7 @@ from engine.hami.vendor_catalog import is_share_resource
 from schemas.events import AttemptSummarized
 
 _SHOWN_BY_NODES: Final = frozenset(
-    ("NodeCordoned", "NodeNotReady", "NodeConditionTaint", "TaintNotTolerated", "AffinityMismatch")
+    ("NodeCordoned", "NodeNotReady", "NodeConditionTaint", "ControlPlaneTaint", "TaintNotTolerated", "AffinityMismatch")
 )
 _QUOTA_PREFIX: Final = "limits."
 _NUMBERS: Final = (
@@ -268,7 +269,7 @@ def _build_obstacle(
         words |= more
         clauses.append("amounts")
         evidence.append(source)
-    if code in ("TaintNotTolerated", "NodeConditionTaint") and group.details:
+    if code in NAMED_TAINTS and group.details:
         words["taints"] = shorten_list(group.details)
         clauses.append("taints")
     if wanted := _write_annotations(code, attempt):

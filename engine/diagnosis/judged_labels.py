@@ -6,7 +6,7 @@ from typing import Final
 
 from engine.diagnosis.judged_cluster import JudgedCluster, Refusals
 from engine.diagnosis.outcome import FoundObstacle
-from engine.diagnosis.texts import find_obstacle_of_taint, write_phrase
+from engine.diagnosis.texts import NAMED_TAINTS, find_obstacle_of_taint, write_phrase
 from engine.diagnosis.wording import join_phrases
 from engine.filters import node_unschedulable
 from engine.filters.node_affinity import RequiredNodeAffinity, read_required_affinity
@@ -45,7 +45,7 @@ def describe_taints(cluster: JudgedCluster, refusals: Refusals) -> Iterator[Foun
     for code, by_node in groups.items():
         details = {name: ", ".join(map(format_taint, taints)) for name, taints in by_node.items()}
         words = {"taints": join_phrases(_count_taints(by_node, cluster.judgement.total))}
-        clauses = ["taints"] if code in ("TaintNotTolerated", "NodeConditionTaint") else []
+        clauses = ["taints"] if code in NAMED_TAINTS else []
         obstacle = cluster.build_obstacle(code, by_node, words, reasons=refusals, details=details)
         # The taints first, then the nodes that have them.
         yield obstacle._replace(clauses=[*clauses, *obstacle.clauses])

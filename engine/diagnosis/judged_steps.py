@@ -9,7 +9,7 @@ from engine.diagnosis.facts import DiagnosisFacts, Evidence
 from engine.diagnosis.headline import FITS_NOW
 from engine.diagnosis.layers.group_members import find_group
 from engine.diagnosis.outcome import FoundObstacle, JudgedPod, TreeStep, Word, to_answer
-from engine.diagnosis.texts import find_obstacle_of_reason, get_counted_resource, write_phrase
+from engine.diagnosis.texts import NAMED_TAINTS, find_obstacle_of_reason, get_counted_resource, write_phrase
 from engine.diagnosis.wording import cut_first_line, describe_duration, shorten_list
 from engine.hami.reason_codes import ReasonCode
 from schemas.answers.diagnosis import CountComparison
@@ -23,7 +23,7 @@ _JUDGED: Final = "judged"
 _COMPARISONS: Final[Mapping[str, str]] = {"equal": "counts_equal", "different": "counts_differ"}
 """Phrase of each agreement."""
 _TAINTED: Final = "TaintNotTolerated"
-_TAINT_CODES: Final = ("NodeNotReady", "NodeConditionTaint", _TAINTED)
+_TAINT_CODES: Final = ("NodeNotReady", *NAMED_TAINTS)
 _RETRIED_WITHIN: Final = timedelta(minutes=1)
 """Time within which a scheduler usually tries a pod again after something has changed."""
 _DIFFERS: Final = "kube-scheduler counted otherwise: {counts}"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from engine.diagnosis.facts import NodeFacts
-from engine.diagnosis.texts import CORDON_TAINT, find_obstacle_of_taint
+from engine.diagnosis.texts import CORDON_TAINT, NAMED_TAINTS, find_obstacle_of_taint
 from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects
 
 _BLOCKING: Final = frozenset(("NoSchedule", "NoExecute"))
@@ -40,7 +40,7 @@ def find_closing_check(spec: Fields, state: NodeFacts) -> Closed | None:
         return Closed("NodeNotReady")
     if untolerated:
         # A taint that somebody set stays when the node is healthy again.
-        code = "TaintNotTolerated" if "TaintNotTolerated" in codes else "NodeConditionTaint"
+        code = next(code for code in NAMED_TAINTS if code in codes)
         return Closed(code, ", ".join(map(_format_taint, untolerated)))
     return None if _matches(spec, node, state.name) else Closed("AffinityMismatch")
 

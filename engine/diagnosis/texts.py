@@ -21,12 +21,16 @@ Kind = Literal["gate", "amount", "repair", "count", "constraint", "registration"
 CORDON_TAINT: Final = "node.kubernetes.io/unschedulable"
 CONDITION_TAINTS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 """Beginnings of the keys of taints that Kubernetes sets for as long as a condition of the node holds."""
+_CONTROL_PLANE_TAINTS: Final = frozenset(("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"))
+"""Keys of the taint with which kubeadm and its like keep ordinary pods from nodes of the control plane."""
 _NOT_READY_TAINTS: Final = frozenset(("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"))
 _SICK: Final = re.compile(
     r"node\(s\) (?:had |were )(?P<condition>(?:disk|memory|pid) pressure|out of disk space|unavailable network|"
     r"network unavailable)"
 )
 """Reason of kube-scheduler 1.10 to 1.12 for a condition of a node, which later versions write as a taint."""
+NAMED_TAINTS: Final = ("TaintNotTolerated", "ControlPlaneTaint", "NodeConditionTaint")
+"""Obstacles whose sentences name the taints, those that a person set first."""
 _NAMED_TAINT: Final = re.compile(r"\{(?P<key>[^:\s}]+)")
 
 CLAIMS_NOT_ALLOCATED: Final = "DevicesNotAllocatable"
@@ -273,11 +277,16 @@ def get_counted_resource(name: str) -> str:
 
 
 def find_obstacle_of_taint(key: str) -> str:
-    """Find the obstacle of a taint: Kubernetes itself sets those of cordoned and of sick nodes."""
+    """Find the obstacle of a taint.
+
+    Kubernetes itself sets those of cordoned and of sick nodes, the cluster's installer that of the control plane.
+    """
     if key == CORDON_TAINT:
         return "NodeCordoned"
     if key in _NOT_READY_TAINTS:
         return "NodeNotReady"
+    if key in _CONTROL_PLANE_TAINTS:
+        return "ControlPlaneTaint"
     return "NodeConditionTaint" if key.startswith(CONDITION_TAINTS) else "TaintNotTolerated"
 
 

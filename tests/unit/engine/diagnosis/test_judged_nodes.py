@@ -123,7 +123,7 @@ def test_a_closed_node_that_is_full_as_well_does_not_have_the_resource() -> None
 def test_a_taint_of_other_nodes_comes_after_what_refuses_the_nodes_that_the_pod_may_use() -> None:
     control = [a_node(f"c{number}", taints=[a_taint("node-role.kubernetes.io/control-plane")]) for number in range(3)]
     obstacles = list_obstacles(a_pod(gpu="2"), *control, a_node("n1", gpu="1"))
-    assert [obstacle.code for obstacle in obstacles] == ["ResourceNeverEnough", "TaintNotTolerated"]
+    assert [obstacle.code for obstacle in obstacles] == ["ResourceNeverEnough", "ControlPlaneTaint"]
     assert obstacles[1].is_aside
 
 
