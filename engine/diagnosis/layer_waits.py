@@ -23,7 +23,7 @@ _OF_STATES: Final[dict[str, Layer]] = {
 """Layer of a state without an obstacle."""
 _LAYERS_OF_CODES: Final[tuple[tuple[str, Layer], ...]] = (
     ("Kueue", "queue"), ("Queue", "queue"), ("Quota", "queue"), ("UserQuota", "queue"), ("ElasticQuota", "queue"),
-    ("YunikornQueue", "queue"), ("RequestRejected", "queue"), ("Placeholders", "queue"),
+    ("Yunikorn", "queue"), ("RequestRejected", "queue"), ("Placeholders", "queue"),
     ("GroupNotEnqueued", "queue"), ("GroupNeverFits", "queue"), ("OwnerRefused", "queue"),
     ("LimitRangeBroken", "queue"),
     ("PodSecurityRefused", "queue"), ("SecurityContextRefused", "queue"), ("WebhookUnreachable", "queue"),

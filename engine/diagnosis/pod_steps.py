@@ -86,6 +86,11 @@ _REFUSED_BY: Final = {
     " max limit to request ratio per ": "LimitRangeBroken",
 }
 """Obstacle of a pod that the API server did not create, by a part of its words."""
+_INVALID: Final = {
+    "pod_level": re.compile(r"\bspec\.resources\.(?:limits|requests)\[[^\]]+/[^\]]+\]: Unsupported value"),
+    "claim_source": re.compile(r"must specify one of: `resourceClaimName`"),
+}
+"""Words of the API server about a manifest that have a meaning of their own, by the clause that says it."""
 MAX_EXCEEDED: Final = 3
 _QUOTA: Final = "exceeded quota: "
 """Text that Kubernetes' admission of quotas writes before the quota's name."""
@@ -133,7 +138,8 @@ def _explain_missing(facts: DiagnosisFacts, owner: OwnerProblem, names: dict[str
     _, is_quota, behind = owner.problem.message.partition(_QUOTA)
     if not is_quota:
         code = next((code for text, code in _REFUSED_BY.items() if text in owner.problem.message), "OwnerRefused")
-        return FoundObstacle(code, words, evidence=[owner.source])
+        clauses = [name for name, pattern in _INVALID.items() if pattern.search(owner.problem.message)]
+        return FoundObstacle(code, words, evidence=[owner.source], clauses=clauses if code == "PodInvalid" else [])
     quota = next((candidate for candidate in facts.quotas or () if behind.startswith(f"{candidate.name},")), None)
     # The obstacle names the resource of the quota with the largest used share.
     amounts = (

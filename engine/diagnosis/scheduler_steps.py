@@ -33,6 +33,8 @@ _NEAR: Final = 0.85
 _NEAR_STEM: Final = 0.7
 """Likeness of a misspelled name, and of what stands before its usual end."""
 _SUFFIX: Final = "-scheduler"
+_DELETED: Final = "skip schedule deleting pod: "
+"""Words of kube-scheduler and Volcano about a pod that is on its way out."""
 _UNNAMED: Final = "the scheduler"
 _UNSCHEDULABLE: Final = frozenset(("Unschedulable", "SchedulerError"))
 
@@ -167,9 +169,12 @@ def _is_share(request: Request) -> bool:
 def _check_running(facts: DiagnosisFacts, name: str) -> TreeStep:
     pod = facts.pod
     if event := next((event for event in facts.events or () if event.reported_by == name), None):
-        obstacle = FoundObstacle(
-            "SchedulerSays", {"scheduler": name or _UNNAMED, "words": quote(event.words)}, evidence=[event]
+        code = (
+            "PodBeingDeleted"
+            if event.words.removeprefix("FailedScheduling: ").startswith(_DELETED)
+            else "SchedulerSays"
         )
+        obstacle = FoundObstacle(code, {"scheduler": name or _UNNAMED, "words": quote(event.words)}, evidence=[event])
         return TreeStep("SchedulerRuns", "yes", [event], (), [obstacle])
     namesakes = [scheduler for scheduler in facts.schedulers or () if scheduler.name == name]
     evidence = [scheduler.source for scheduler in namesakes]

@@ -57,6 +57,8 @@ from schemas.events import PickedDevice
 
 _OF_SCHEDULERS: Final = (queues.QUESTION, chosen_nodes.QUESTION, "NodePassed")
 """Questions whose answer is in the words of a scheduler that has looked at the pod."""
+_OVER: Final = ("rejected", "ended")
+"""States that no wait ends."""
 State = Literal["placed", "binding", "refused", "not judged", "gated", "rejected", "ended", "missing", "not known"]
 
 
@@ -96,7 +98,8 @@ def build_diagnosis(facts: DiagnosisFacts, steps: Sequence[TreeStep], attempt_pa
         other_obstacles=obstacles[1:],
         layer=layer,
         timeline=build_timeline(moments),
-        waits=list_waits(moments, layer, facts.now),
+        # A pod that its kubelet has sent away waits nowhere any more.
+        waits=list_waits(moments, None if state in _OVER else layer, facts.now),
         steps=[to_step(step) for step in steps],
         not_known=to_not_known(facts.unknown),
     )

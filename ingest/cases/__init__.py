@@ -9,7 +9,8 @@ described_kinds  reads descriptions of controllers and claims back into objects
 described_objects  reads descriptions of any other kind back into their fields
 pasted_texts  reads what people paste into a question: parts of descriptions, tables and logs between prose
 pasted_rows   reads a single event of such a text: a row of a table, or the words of one
-autoscaler_log  completes the lines of a cluster autoscaler's log from each other
+autoscaler_log  reads the lines of a cluster autoscaler's log, and completes them from each other
+stopped_queues  lists queues of Kueue of which only the condition was pasted
 plugin_log    lists the pods in the log of a device plugin of HAMi
 stated_names  finds the pod that an author names in prose, or the only one that waits in a table
 stated_sentences  reads the words of an event that stand in prose, and leaves prose that only speaks of one

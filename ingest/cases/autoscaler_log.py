@@ -1,4 +1,4 @@
-"""Words of the cluster autoscaler's log that only make sense together: a pod's namespace, a cached check, a node group.
+"""Lines of the cluster autoscaler's log: about a pod, and what only makes sense together with others.
 
 The autoscaler checks equal pods once per node group, and names their namespace in another line.
 """
@@ -17,6 +17,30 @@ _CACHED: Final = ". Used cached "
 _GROUP_OUT: Final = re.compile(
     r"\] (?P<note>(?:Skipping node group|Node group) \S+ (?:is not ready for scaleup - |- ).*)$"
 )
+
+
+_SCALER_REFUSES: Final = (
+    r"\] (?P<note>Pod (?:(?P<namespace>[^\s/]+)/)?(?P<name>\S+) can't be scheduled on \S+?"
+    r"(?:, predicate (?:checking error|failed): .*?|\. Used cached predicate check results))(?:; predicateName=.*)?$"
+)
+_SCALER_REFUSED: Final = (
+    r"\] Scale-up predicate failed: (?P<note>.*cannot put (?P<namespace>[^\s/]+)/(?P<name>\S+) on .*)$"
+)
+"""Line of versions up to 1.12."""
+_SCALER_SPARES: Final = (
+    r"\] (?P<note>Pod (?P<namespace>[^\s./]+)[./](?P<name>\S+) marked as unschedulable can be scheduled on .*)$"
+)
+_SCALER_LINES: Final = tuple(map(re.compile, (_SCALER_REFUSES, _SCALER_REFUSED, _SCALER_SPARES)))
+"""Lines of the cluster autoscaler's log about a pod: a group of nodes refuses it, or a node would take it."""
+
+
+def parse_scaler_line(line: str) -> PastedEvent | None:
+    """Parse a line about one pod; None for another line."""
+    match = next((match for pattern in _SCALER_LINES if (match := pattern.search(line))), None)
+    if match is None:
+        return None
+    names = {"kind": "Pod", "namespace": match["namespace"] or "", "name": match["name"]}
+    return PastedEvent("NotTriggerScaleUp", match["note"], REPORTER, is_warning=False, **names)
 
 
 class ScalerLog:

@@ -34,7 +34,8 @@ UNASSIGNED: Final = re.compile(r"couldn't assign flavors to pod set ")
 """Words of Kueue on a Workload without quota."""
 _SCHEDULER: Final = re.compile(r"scheduler|^volcano$|^yunikorn$")
 _MAKERS: Final = {
-    "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "Job": "batch/v1",
+    "Deployment": "apps/v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1",
+    "Job": "batch/v1",
     "RayCluster": "ray.io/v1", "RayJob": "ray.io/v1", "JobSet": "jobset.x-k8s.io/v1alpha2",
     "LeaderWorkerSet": "leaderworkerset.x-k8s.io/v1", "PyTorchJob": "kubeflow.org/v1", "TFJob": "kubeflow.org/v1",
     "MPIJob": "kubeflow.org/v2beta1", "TrainJob": "trainer.kubeflow.org/v1alpha1",
@@ -75,14 +76,17 @@ def has_started(pod: Any) -> bool:
 
 def complete_pod(pod: Any, events: Sequence[PastedEvent]) -> None:
     """Add to a manifest what the events about it say of its state."""
+    spec = pod.setdefault("spec", {})
     if status := pod.get("status"):
+        host = next((event.host for event in events if event.host), "")
+        if host and spec.get("nodeName", UNKNOWN_NODE) == UNKNOWN_NODE:
+            spec["nodeName"] = host
         same = [event.note for event in events if event.reason == status.get("reason")]
         if same and not status.get("message"):
             status["message"] = same[-1]
         return
     built: Any = build_waiting_pod("", "", events)
     pod["status"] = built["status"]
-    spec = pod.setdefault("spec", {})
     if spec.get("nodeName"):
         spec[NODE_NAMED_BY] = "manifest"
     elif (node := built["spec"].get("nodeName", UNKNOWN_NODE)) != UNKNOWN_NODE:

@@ -42,6 +42,19 @@ _FOREIGN_TEXTS: Final = (
         is_cause=True,
     ),
     _ForeignText(
+        re.compile(
+            rb"\s(?:INFO|WARN|ERROR|DEBUG)\s+(?:(?:core|shim)\.[\w.]+\s+)?(?:objects|scheduler|cache|client|ugm|shim)/"
+            rb"\w+\.go:\d+\s"
+        ),
+        "It is the log of YuniKorn, which names a pod by its UID (allocationKey, taskID) and its application: find the "
+        "pod with `kubectl get pods -A -o yaml`, and give `kubectl describe pod`, whose events (Informational, "
+        "PodUnschedulable) have the queue, the node or the quota that is in its way",
+        re.compile(
+            rb"Application is already reserved on node[^\n]*|"
+            rb"(?:[Ff]ailed to|not enough|[Rr]ejected|does not fit|no placement|placeholder timeout)[^\n]*"
+        ),
+    ),
+    _ForeignText(
         re.compile(rb"\b(?:static_autoscaler|scale_up|orchestrator|filter_out_schedulable)\.go:\d+\]"),
         f"It is the log of the cluster autoscaler, which places no pods. {_DESCRIBE_POD}",
         re.compile(

@@ -24,11 +24,17 @@ DESCRIBES: Final = re.compile(
 """Command that prints one pod."""
 _OBJECT_START: Final = re.compile(r"(?:- )?(?:apiVersion|kind): |(?:status|conditions|state):\s*$|[{\[]\s*$|\[\{\"")
 _FIRST_FIELD: Final = re.compile(r"(?P<field>apiVersion|kind): ")
+_LINK: Final = re.compile(r"\[([\w./-]+)\]\(https?://\1\)")
 _COMMENT: Final = re.compile(r"^# ?")
 _ELISION: Final = re.compile(r"^\s*(?:- )?(?:\.{3,}|\u2026+)\s*$")
 """Line in the place of fields that the author left out."""
 _PROSE: Final = re.compile(r"(?![a-z][\w.-]*:(?:\s|$)|[\s{}\[\]\"#-]|$)")
 """Line at the margin that YAML or JSON of an object does not have."""
+
+
+def strip_links(text: str) -> str:
+    """Strip the links that editors of Markdown make of names with a dot: `[nvidia.com/gpu](http://nvidia.com/gpu)`."""
+    return _LINK.sub(r"\1", text)
 
 
 def strip_comment_marks(lines: Sequence[str]) -> list[str]:

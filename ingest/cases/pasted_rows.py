@@ -11,12 +11,14 @@ from typing import Any, Final
 
 import orjson
 
+from ingest.cases.autoscaler_log import parse_scaler_line
 from ingest.cases.descriptions import ASSIGNED, choose_reporter, find_repeated
 from ingest.cases.stated_sentences import PastedEvent, find_sentence
 
 _AGE: Final = r"(?:\d[\w.]*|<\w+>)(?: \(x\d+ over \S+\))?"
 _AGE_WITH_UNIT: Final = r"(?:\d[\w.]*[smhdy]|<\w+>)(?: \(x\d+ over \S+\))?"
-_HEAD: Final = r"(?P<type>Normal|Warning)\s+(?P<reason>[A-Z][A-Za-z]+)\s+"
+_HEAD: Final = r"(?P<type>Normal|Warning)\s+(?P<reason>OutOf[a-z][\w./-]*|[A-Z][A-Za-z]+)\s+"
+"""Type and reason; a kubelet writes the resource that lacks into the reason."""
 _REPORTER: Final = r"(?P<reporter>(?:[a-z]|\d+[a-z])[\w.-]*(?:/[\w.-]+)?)(?:, (?P<host>[\w.-]+))?"
 _COMPONENT: Final = (
     r"[a-z\d][\w-]*(?:scheduler|karpenter|autoscaler|controller)[\w-]*|kubelet|volcano|karpenter|yunikorn"
@@ -74,6 +76,11 @@ _OBJECT_EVENT: Final = re.compile(
     r".*?\}\): type: '(?P<type>\w+)' reason: '(?P<reason>\w+)' (?P<note>.*)$"
 )
 """Event as client-go writes it into the log of the component that reports it."""
+_E2E_EVENT: Final = re.compile(
+    r"\bevent for (?P<name>[a-z0-9][\w.-]*): \{(?P<reporter>[\w./-]+(?<!-controller)) ?(?P<host>[\w.-]*)\} "
+    r"(?P<reason>[A-Z]\w+): (?P<note>.*)$"
+)
+"""Event of a pod as the framework of Kubernetes' end-to-end tests prints it."""
 _OCCURRED: Final = re.compile(
     r'"Event occurred" object="(?:<?(?P<namespace>[^"/<>]*)>?/)?<?(?P<name>[^"/<>]+)>?".* kind="(?P<kind>\w+)".*'
     r' type="(?P<type>\w+)" reason="(?P<reason>\w+)" message="(?P<note>(?:[^"\\]|\\.)*)"'
@@ -103,19 +110,6 @@ _OPERATOR_ERROR: Final = re.compile(r"\b(?:ERROR|error)\b[^{]*(?P<fields>\{.*\})
 """Line of an operator's log: words, and fields in JSON behind them."""
 _KIND_FIELDS: Final = ("controllerKind", "reconciler kind", "kind")
 """Fields in which versions of controller-runtime name the kind of the object."""
-_SCALER_REFUSES: Final = (
-    r"\] (?P<note>Pod (?:(?P<namespace>[^\s/]+)/)?(?P<name>\S+) can't be scheduled on \S+?"
-    r"(?:, predicate (?:checking error|failed): .*?|\. Used cached predicate check results))(?:; predicateName=.*)?$"
-)
-_SCALER_REFUSED: Final = (
-    r"\] Scale-up predicate failed: (?P<note>.*cannot put (?P<namespace>[^\s/]+)/(?P<name>\S+) on .*)$"
-)
-"""Line of versions up to 1.12."""
-_SCALER_SPARES: Final = (
-    r"\] (?P<note>Pod (?P<namespace>[^\s./]+)[./](?P<name>\S+) marked as unschedulable can be scheduled on .*)$"
-)
-_SCALER_LINES: Final = tuple(map(re.compile, (_SCALER_REFUSES, _SCALER_REFUSED, _SCALER_SPARES)))
-"""Lines of the cluster autoscaler's log about a pod: a group of nodes refuses it, or a node would take it."""
 _SCALED: Final = ("NotTriggerScaleUp", "TriggeredScaleUp", "FailedScaleUp")
 _UNREAD: Final = ("kubelet", "cluster-autoscaler")
 """Reporters whose logs no reader of schedulers' logs reads."""
@@ -131,6 +125,8 @@ _POD_FIELD: Final = re.compile(r'\s+\{(?=")[^{}]*"[Pp]od": ?"(?P<namespace>[^"/]
 """Fields in JSON behind the words of a line, of which one is a pod: zap's form for consoles, as Karpenter used it."""
 _JSON: Final = re.compile(r'^(?![^{]*\b(?:ERROR|error)\b)[^{]*(?P<fields>\{"\w.*\})')
 """Line in JSON, also behind the mark of a container or between quotation marks."""
+_CUT_JSON: Final = re.compile(r'"(?:error|message|msg)": ?"(?P<note>(?:[^"\\]|\\.)+)(?:"|$)')
+"""Words in a line of JSON whose end is missing."""
 _LOGFMT: Final = re.compile(r'(?:msg|message|err|error)="(?P<note>(?:[^"\\]|\\.)+)"')
 _ARGO_NODE: Final = re.compile(r"\bnamespace=(?P<namespace>\S+) .*\bnodeID=(?P<name>\S+)")
 """Node of a workflow of Argo, which has the name of its pod."""
@@ -171,6 +167,8 @@ def parse_statement(line: str) -> PastedEvent | None:
         return logged
     if match := _OBJECT_EVENT.search(line):
         return _build_event(match.groupdict())
+    if match := _E2E_EVENT.search(line):
+        return _build_event(match.groupdict() | {"kind": "Pod"})
     if match := _OCCURRED.search(line):
         return _build_event(match.groupdict() | {"note": _unquote(match["note"])})
     if match := _DENIED.search(line):
@@ -197,7 +195,8 @@ def parse_statement(line: str) -> PastedEvent | None:
     if match := _GO_STATUS.search(line):
         stated, maker = find_sentence(_unquote(match["note"])), _MAKER.search(line)
         return replace(stated, reporter=f"{maker['kind']}/{maker['name']}") if stated and maker else stated
-    notes = (_unquote(quoted["note"]) for quoted in _LOGFMT.finditer(line))
+    quotations = (*_LOGFMT.finditer(line), *_CUT_JSON.finditer(line))
+    notes = (_unquote(quoted["note"]) for quoted in quotations)
     if stated := next((event for note in notes if (event := find_sentence(note))), None):
         named = _ARGO_NODE.search(line) or _LOGGED_POD.search(line)
         host = kubelet["host"] if (kubelet := _KUBELET_LINE.search(line)) else ""
@@ -250,19 +249,11 @@ def parse_log_line(line: str) -> PastedEvent | None:
         return _build_event(match.groupdict())
     if (match := _OCCURRED.search(line)) and choose_reporter(match["reason"], match["note"]) in _UNREAD:
         return _build_event(match.groupdict() | {"note": _unquote(match["note"])})
-    return _parse_scaler_line(line)
+    return parse_scaler_line(line)
 
 
 def _search_first(patterns: Sequence[re.Pattern[str]], line: str) -> re.Match[str] | None:
     return next((match for pattern in patterns if (match := pattern.search(line))), None)
-
-
-def _parse_scaler_line(line: str) -> PastedEvent | None:
-    match = _search_first(_SCALER_LINES, line)
-    if match is None:
-        return None
-    names = {"kind": "Pod", "namespace": match["namespace"] or "", "name": match["name"]}
-    return PastedEvent("NotTriggerScaleUp", match["note"], "cluster-autoscaler", is_warning=False, **names)
 
 
 def _strip_markup(line: str) -> str:

@@ -32,11 +32,12 @@ from ingest.cases.event_subjects import (
 )
 from ingest.cases.kubectl_tables import parse_table
 from ingest.cases.pasted_fragments import UNNAMED_WORKLOAD, join_wrapped, parse_fragment
-from ingest.cases.pasted_objects import DESCRIBES, FENCE, PROMPT, strip_comment_marks, take_objects
+from ingest.cases.pasted_objects import DESCRIBES, FENCE, PROMPT, strip_comment_marks, strip_links, take_objects
 from ingest.cases.pasted_rows import parse_log_line, parse_row, parse_statement
 from ingest.cases.plugin_log import list_served_pods
 from ingest.cases.stated_names import list_stated_pods
-from ingest.cases.stated_sentences import PastedEvent, name_by_words
+from ingest.cases.stated_sentences import PastedEvent, drop_cut_copies, name_by_words
+from ingest.cases.stopped_queues import list_stopped_queues
 from ingest.cases.unnamed_pods import DEFAULT_NAME, UnnamedPods, rename_unnamed
 from ingest.cases.wrapped_lines import SEVERAL_CELLS, join_console_lines, join_scalars, join_table_rows, unwrap_lines
 from schemas.json_types import Json
@@ -82,9 +83,9 @@ _OF_CLUSTER: Final = ("NodeClaim", "Node")
 """Kinds without a namespace."""
 _UNFINISHED: Final = (":", ",", " satisfied resources", "} and", " and requirements")
 """Ends of lines behind which the words of an event continue; people break Karpenter's, which are long."""
-_KAI_COUNTS: Final = re.compile(r"(?i)no nodes with enough resources were found: ")
-_KAI_COUNT: Final = re.compile(r"\d+ node\(s\) ")
-"""Beginning of each line of KAI's counts of nodes."""
+_COUNTS: Final = re.compile(r"(?i)no nodes with enough resources were found: |pod \(\S+\) failed to fit in any node")
+_COUNT: Final = re.compile(r"\d+ node\(s\) |fit failure (?:on node \(|summary on nodes ?:)")
+"""Beginning of each line of the nodes that KAI counts, and that kube-scheduler up to 1.6 names or counts."""
 _ALLOCATION: Final = re.compile(rf"(?:Pod was rejected: )?{ALLOCATION_FAILED} ")
 _ALLOCATION_END: Final = "which is unexpected"
 """Words around those of a device plugin in a kubelet's event."""
@@ -98,10 +99,10 @@ def parse_pasted(content: str, written_at: datetime, *, is_log: bool = False, lo
 
     ``logged_pod``: the only pod of that log, whose events those without a name are.
     """
-    content = content.replace("\r\n", "\n").replace("\t", "    ")
+    content = strip_links(content.replace("\r\n", "\n").replace("\t", "    "))
     lines = dedent("\n".join(_BOX.sub("", _QUOTE.sub("", line)) for line in content.split("\n"))).split("\n")
     lines = unwrap_lines(join_table_rows(join_console_lines(strip_comment_marks(lines))))
-    objects = [*rename_unnamed(take_objects(lines)), *list_served_pods(lines)]
+    objects = [*rename_unnamed(take_objects(lines)), *list_served_pods(lines), *list_stopped_queues(lines)]
     reading = _PastedReading(written_at, UnnamedPods(logged_pod), is_log=is_log)
     reading.read(join_scalars(lines))
     return [*objects, *reading.objects, *reading.build_objects(objects)]
@@ -197,7 +198,7 @@ class _PastedReading:
                 # A terminal breaks a line in the middle of a word.
                 event, count = replace(event, note=event.note + following), count + 1
                 break
-            is_count = _KAI_COUNTS.match(event.note) and _KAI_COUNT.match(following)
+            is_count = _COUNTS.match(event.note) and _COUNT.match(following)
             if not (is_unfinished or is_rule or is_count):
                 break
             if not following or parse_row(following):
@@ -288,7 +289,7 @@ class _PastedReading:
         """Build the events, and what they are about where neither the text nor ``others`` hold it."""
         self._name_subjects([*others, *self.objects])
         self._name_groups([*others, *self.objects])
-        self._events = list(self._scaler.name_pods(self._events))
+        self._events = list(self._scaler.name_pods(drop_cut_copies(self._events)))
         complete_namespaces(others, self._events)
         present = {
             (entry.get("kind"), get_namespace(entry), entry.get("metadata", {}).get("name"))

@@ -30,6 +30,14 @@ _LABELED: Final = re.compile(
 _REPORTS: Final = re.compile(
     r"^\s*(?P<name>[a-z][a-z0-9]*(?:-[a-z0-9]+)+) (?:reports|says|shows|is stuck|is (?:still )?[Pp]ending|stays)\b"
 )
+_IN_NAMESPACE: Final = re.compile(
+    r"(?<![\w./-])(?P<name>[a-z0-9][a-z0-9.-]*-[a-z0-9.-]*[a-z0-9]) pod in "
+    r"(?P<namespace>[a-z0-9][a-z0-9-]{0,62}) namespace\b"
+)
+_QUEUED: Final = re.compile(
+    r"(?P<namespace>[a-z0-9][a-z0-9-]{0,62})/(?P<name>[a-z0-9][a-z0-9.-]*) is queued and waiting for allocation"
+)
+"""Words of YuniKorn about a pod."""
 _UNREADY: Final = re.compile(
     r"(?:^|\s)(?P<name>[a-z0-9][a-z0-9.-]*[a-z0-9]): containers with (?:unready|incomplete) status: \["
 )
@@ -67,7 +75,7 @@ def _iterate_names(line: str, scope: str) -> Iterator[tuple[str, str]]:
         yield waiting
     elif not PROMPT.match(line):
         matches = [match for pattern in _NAMING for match in pattern.finditer(line)]
-        for pattern in (_QUALIFIED, _DEPLOYED):
+        for pattern in (_QUALIFIED, _DEPLOYED, _IN_NAMESPACE, _QUEUED):
             yield from ((match["namespace"] or "", match["name"]) for match in pattern.finditer(line))
         namespace = _find_namespace(line)
         yield from ((namespace, match["name"]) for match in matches if not _COMPONENT.search(match["name"]))

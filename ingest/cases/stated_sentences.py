@@ -5,6 +5,7 @@ stands alone, behind a mark or behind a word that reports it, and that continues
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -27,7 +28,7 @@ _PERSON: Final = r"(?:I|we|[Ww]e|[Mm]y|[Oo]ur|you|your|me|us|somebody|anybody|an
 _ADDRESSES: Final = re.compile(rf"(?<![\w\"./-]){_PERSON}(?![\w\"./-])|\?(?:\s|$)")
 """Words of a person, and questions: no component writes them."""
 _REPORTS: Final = re.compile(
-    r"(?:[:;=>|\"'`\u201c({\[\].-]|\b(?:says?|said|shows?|see|seeing|gets?|got|getting|gives?|reads?|reports?|errors?|"
+    r"(?:[:;=>|\"'`\u201c({\[\].-]|\b(?:says?|said|shows?|including|see|seeing|gets?|got|getting|gives?|reads?|reports?|errors?|"
     r"messages?|events?|warnings?|status|reason|with|is|are|has|have|had|because|since|as)(?: that| the| a| an)?)\s*$",
     re.IGNORECASE,
 )
@@ -43,7 +44,7 @@ _WIDE_STOP: Final = re.compile(r"[\u3002\uff0c\uff1b\uff01\uff1f]")
 """Punctuation of Chinese and Japanese, which no component writes."""
 _ASIDE: Final = re.compile(r"[,;] (?=[a-z])| [-\u2013\u2014(] ?(?=[A-Za-z])")
 _WRITTEN: Final = re.compile(
-    r"Error|Exception\b|^\s*\[?(?:\d{4}-\d\d-\d\d[ ,T]+)?\d\d:\d\d:\d\d\b|"
+    r"Error|Exception\b|\b(?:ERROR|WARN)\s+\S|^\s*\[?(?:\d{4}-\d\d-\d\d[ ,T]+)?\d\d:\d\d:\d\d\b|"
     r"containers with (?:unready|incomplete) status: \["
 )
 """Line that a program wrote, and not a person: an error, a line of a log, conditions of a pod in a row."""
@@ -52,6 +53,10 @@ _REPEATED: Final = " Received status: "
 _COUNTED: Final = re.compile(r".*?available: \d")
 _SPACED: Final = re.compile(r"^(\d+) /(?=\d+ nodes )")
 """Total of a count behind a space, which editors and people put there."""
+_JOINED: Final = re.compile(r"^(\d+) ?nodes? (?=[A-Z])")
+"""Beginning of HAMi's count of nodes, as people retype it."""
+_UNMISTAKABLE: Final = (str(ReasonCode.FILTERING_FAILED), "FailedScaleUp")
+"""Reasons of events whose words nobody writes by chance, wherever they stand in a sentence."""
 _FREE: Final = ("FailedCreate", "FailedScaleUp")
 """Reasons of events whose words the author of a policy or a cloud wrote, who may address people."""
 
@@ -73,6 +78,13 @@ class PastedEvent:
     time: str = ""
     """Time that stands in the row itself, in ISO 8601; empty where an age or nothing does."""
 
+    def is_beginning_of(self, other: "PastedEvent") -> bool:
+        """Tell whether the other event has the same subject and reason, and continues behind these words."""
+        is_same = (self.reason, self.kind, self.namespace, self.name) == (
+            other.reason, other.kind, other.namespace, other.name,
+        )  # fmt: skip
+        return is_same and bool(self.note) and self.note != other.note and other.note.startswith(self.note)
+
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
@@ -89,6 +101,13 @@ _OF_GROUP: Final = re.compile(r"(?:PodGroup )?(?P<namespace>[a-z0-9][\w-]*):(?P<
 """Words before those about a group in the event of its Volcano job."""
 _OF_TASK: Final = re.compile(r", task: <(?P<namespace>[^\s/<>]+)/(?P<name>[^\s<>]+)>, node:[^,]*?\.?$")
 """Words behind those of KAI about a pod, in its log and in events of its first versions."""
+_OF_UNFIT: Final = re.compile(r"pod \((?P<name>[a-z0-9][\w.-]*)\) failed to fit in any node")
+"""Words of kube-scheduler up to 1.6."""
+_OF_MEMBER: Final = re.compile(
+    r"child pod not collect enough, .*\bpodName: (?P<namespace>[^\s/,]+)/(?P<name>[^\s,]+)|"
+    r"[Ff]ailed to find instance type option\(s\) for \[(?P<of>[^\s/\]]+)/(?P<pod>[^\s\]]+)\]"
+)
+"""Words of Koordinator about a member of a gang, and of Karpenter up to v0.7 about a pod."""
 _OF_CLAIM: Final = re.compile(r"\bResourceClaim \S+ referenced by pod (?P<name>[a-z0-9][\w.-]*): ")
 """Words of a kubelet about the claim of a pod."""
 _FILTERING_FAILED: Final = str(ReasonCode.FILTERING_FAILED)
@@ -96,10 +115,19 @@ _HAMI: Final = "hami-scheduler"
 _SENTENCES: Final = tuple(
     _Sentence(re.compile(pattern), reason, reporter)
     for pattern, reason, reporter in (
-        (r"(?:In hyperNode \S+: )?\d+ ?/\d+ nodes (?:are )?(?:un)?available: .*", "FailedScheduling", ""),
+        # Words about preemption alone are no reasons of nodes.
+        (
+            (
+                r"(?<!preemption: )(?:In hyperNode \S+: )?\d+ ?/\d+ nodes (?:are )?(?:un)?available: "
+                r"(?!\s*$|\d+ (?:No (?:preemption )?victims found|Preemption is not helpful)).*"
+            ),
+            "FailedScheduling",
+            "",
+        ),
+        (r"pod \([a-z0-9][\w.-]*\) failed to fit in any node.*", "FailedScheduling", "default-scheduler"),
         (r"No nodes are available that match all of the .*", "FailedScheduling", ""),
         (r"(?<=Cannot schedule pods: )(?:Insufficient|node\(s\)) .*", "FailedScheduling", "default-scheduler"),
-        (r"\d+ nodes? (?:Card|Node|Numa|Mode|Allocated|Exclusive)\w+ ?\([\w., -]+\)", _FILTERING_FAILED, _HAMI),
+        (r"\d+ ?nodes? (?:Card|Node|Numa|Mode|Allocated|Exclusive)\w+ ?\([\w., -]+\)", _FILTERING_FAILED, _HAMI),
         (r"no available node, all node scores do not meet", _FILTERING_FAILED, _HAMI),
         (rf"{_OF_GROUP.pattern}.*", "Unschedulable", "volcano"),
         (r"queue resource quota insufficient\b.*", "Unschedulable", "volcano"),
@@ -108,12 +136,19 @@ _SENTENCES: Final = tuple(
         (r"couldn't assign flavors to pod set .*", "Pending", "kueue-admission"),
         (r"running \"\w+\" filter plugin: .*", "FailedScheduling", ""),
         (r"waiting for dynamic resource controller to create the resourceclaim \".*", "FailedScheduling", ""),
-        (r"running (?:Reserve|Permit|PreBind|Bind) plugin \"[^\"]+\": .*", "FailedScheduling", ""),
+        (r"gang child pod not collect enough, .*", "FailedScheduling", "koord-scheduler"),
+        (r"running (?:PreFilter|Reserve|Permit|PreBind|Bind) plugin \"[^\"]+\": .*", "FailedScheduling", ""),
         (rf"{_OF_POD.pattern}.*", "Unschedulable", "kai-scheduler"),
         (r"Resources were found for \d+ pods while \d+ are required for gang .*", "Unschedulable", "kai-scheduler"),
         (r"(?i:no nodes with enough resources were found): .*", "Unschedulable", "kai-scheduler"),
         (r"pod didn't trigger scale-up(?: \(.*|:.*|[.\"'`]*$)", "NotTriggerScaleUp", "cluster-autoscaler"),
         (r"pod triggered scale-up: .*", "TriggeredScaleUp", "cluster-autoscaler"),
+        (
+            r"Node scale up in zones [^:]+ failed: .*?(?=\.? Pod is at risk of not being scheduled|$)",
+            "FailedScaleUp",
+            "cluster-autoscaler",
+        ),
+        (r"[Ff]ailed to find instance type option\(s\) for \[.*", "FailedScheduling", "karpenter"),
         (r"Pod should schedule on: .*", "Nominated", "karpenter"),
         (r"(?:launching \w+, )?creating (?:instance|machine), with fleet error.*", "FailedScaleUp", "karpenter"),
         (
@@ -133,11 +168,13 @@ _SENTENCES: Final = tuple(
             "kubelet",
         ),
         (r"pods? \"[^\"]*\" is forbidden: .*", "FailedCreate", ""),
-        (r"[Tt]he [Pp]od \"[^\"]+\" is invalid: .*", "FailedCreate", ""),
+        (r"(?:[Tt]he )?[A-Z]\w+ \"[^\"]+\" is invalid: .*|[Tt]he pod \"[^\"]+\" is invalid: .*", "FailedCreate", ""),
         (r"admission webhook \"[^\"]+\" denied the request: .*", "FailedCreate", ""),
     )
 )
-_REFUSED_POD: Final = re.compile(r'(?:pods?|[Tt]he [Pp]od) "(?P<name>[^"]+)" is (?:forbidden|invalid): ')
+_REFUSED: Final = re.compile(
+    r'(?:pods?|(?:[Tt]he )?(?P<kind>[A-Z]\w+)|[Tt]he pod) "(?P<name>[^"]+)" is (?:forbidden|invalid): '
+)
 
 _DENIED_POD: Final = re.compile(r"\bpod <(?P<namespace>[^\s/<>]+)/(?P<name>[^\s<>]+)>")
 """Pod in the words of Volcano's webhook."""
@@ -152,24 +189,34 @@ def find_sentence(line: str, *, is_quotation: bool = False) -> PastedEvent | Non
         match = sentence.pattern.search(line)
         # Words further inside are quoted by somebody else, such as in a question about them.
         is_code = match is not None and line[: match.start()].count("`") % 2 == 1
-        limit = len(line) if is_quotation or is_code or _WRITTEN.search(line) else _MAX_QUOTED
+        is_certain = is_quotation or is_code or sentence.reason in _UNMISTAKABLE or _WRITTEN.search(line)
+        limit = len(line) if is_certain else _MAX_QUOTED
         if match is None or match.start() > limit:
             continue
         note = match[0].partition("`")[0].strip() if is_code else _cut_quoted(line, match)
-        note = _SPACED.sub(r"\1/", _cut_prose(note, sentence).partition(_REPEATED)[0])
-        if not _is_reported(line[: match.start()]) or (sentence.reason not in _FREE and _ADDRESSES.search(note)):
+        note = _JOINED.sub(r"\1 nodes ", _SPACED.sub(r"\1/", _cut_prose(note, sentence).partition(_REPEATED)[0]))
+        if not _is_reported(line[: match.start()], sentence) or (
+            sentence.reason not in _FREE and _ADDRESSES.search(note)
+        ):
             continue
         reporter = sentence.reporter or choose_reporter(sentence.reason, note)
         if _OF_POD.match(note):
             return name_by_words(PastedEvent(sentence.reason, note, reporter))
-        refused = _REFUSED_POD.match(note)
+        refused = _REFUSED.match(note)
         name = refused["name"] if refused and not refused["name"].endswith("-") else ""
         if denied := _DENIED_POD.search(note) if sentence.reason in _FREE else None:
             return PastedEvent(
                 sentence.reason, note, reporter, kind="Pod", namespace=denied["namespace"], name=denied["name"]
             )
-        return PastedEvent(sentence.reason, note, reporter, kind="Pod" if name else "", name=name)
+        kind = (refused["kind"] or "Pod") if refused and name else ""
+        return PastedEvent(sentence.reason, note, reporter, kind=kind, name=name)
     return None
+
+
+def drop_cut_copies(events: Iterable[PastedEvent]) -> list[PastedEvent]:
+    """Drop the events whose words are the beginning of another one's: a copy of it that ends too early."""
+    events = list(events)
+    return [event for event in events if not any(map(event.is_beginning_of, events))]
 
 
 def name_by_words(event: PastedEvent) -> PastedEvent:
@@ -181,16 +228,21 @@ def name_by_words(event: PastedEvent) -> PastedEvent:
     if not event.name and (task := _OF_TASK.search(event.note)):
         note = event.note[: task.start()]
         return replace(event, kind="Pod", note=note, namespace=task["namespace"], name=task["name"])
+    if not event.name and (unfit := _OF_UNFIT.match(event.note)):
+        return replace(event, kind="Pod", name=unfit["name"])
+    if not event.name and (member := _OF_MEMBER.search(event.note)):
+        namespace, name = member["namespace"] or member["of"], member["name"] or member["pod"]
+        return replace(event, kind="Pod", namespace=namespace, name=name)
     if not event.name and (user := _OF_CLAIM.search(event.note)):
         return replace(event, kind="Pod", name=user["name"])
     return event
 
 
-def _is_reported(before: str) -> bool:
+def _is_reported(before: str, sentence: _Sentence) -> bool:
     """Tell whether the words before a sentence report it: an author's other words only mention it."""
     if _DENIES.search(before):
         return False
-    return _REPORTS.search(before) is not None or _ADDRESSES.search(before) is None
+    return sentence.reason in _UNMISTAKABLE or _REPORTS.search(before) is not None or _ADDRESSES.search(before) is None
 
 
 def _cut_quoted(line: str, match: re.Match[str]) -> str:

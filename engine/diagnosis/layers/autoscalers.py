@@ -29,7 +29,7 @@ _NOMINATED: Final = re.compile(r"Pod should schedule on: (?P<where>.*)")
 _CLAIM: Final = re.compile(r"\bnodeclaim/(?P<claim>[\w.-]+)")
 _GROUP_REFUSED: Final = re.compile(
     r"(?:can't be scheduled on (?P<group>[^\s,]+?), predicate "
-    r"(?:checking error: |failed: \w+ predicate mismatch, reason: )|"
+    r"(?:checking error: |failed: \w+ predicate mismatch,(?: cannot put \S+ on \S+,)? reason: )|"
     r"Node group (?P<out>\S+) is not ready for scaleup - |"
     r"cannot put \S+ on template-node-for-(?P<template>\S+?)(?:-\d{6,})?, reason: )(?P<reason>[^;]*)"
 )

@@ -54,7 +54,15 @@ class FailureMessage:
 def parse_failure(text: str) -> FailureMessage:
     """Parse a scheduler's message about finding no node. A text in no known form becomes ``error``, word for word."""
     text = text.strip()
-    for parse in (_parse_counted, _parse_predicates, _parse_gang, _parse_waiting, _parse_diagnosis, _parse_kai):
+    for parse in (
+        _parse_counted,
+        _parse_predicates,
+        _parse_fit_failures,
+        _parse_gang,
+        _parse_waiting,
+        _parse_diagnosis,
+        _parse_kai,
+    ):
         if message := parse(text):
             return message
     return FailureMessage(text, error=text)
@@ -112,6 +120,19 @@ def _parse_predicates(text: str) -> FailureMessage | None:
     matches = list(_NODES["predicate"].finditer(predicates["rest"]))
     counts = {item["reason"].lstrip(", "): _parse_number(item["count"]) for item in matches}
     return FailureMessage(text, max(counts.values(), default=0), counts=counts)
+
+
+def _parse_fit_failures(text: str) -> FailureMessage | None:
+    """Parse what kube-scheduler wrote up to 1.6: the refused nodes by name up to 1.4, then counts behind reasons."""
+    if not _NODES["unfit"].match(text):
+        return None
+    nodes = {item["node"]: (item["reason"].strip(), "") for item in _NODES["unfit_node"].finditer(text)}
+    summary = _NODES["unfit_nodes"].search(text)
+    items = _NODES["unfit_item"].finditer(summary["rest"]) if summary else ()
+    counts = {item["reason"]: _parse_number(item["count"]) for item in items}
+    if not nodes and not counts:
+        return None
+    return FailureMessage(text, len(nodes) or max(counts.values()), {} if nodes else counts, nodes)
 
 
 def _parse_gang(text: str) -> FailureMessage | None:

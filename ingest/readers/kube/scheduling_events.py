@@ -184,7 +184,7 @@ def _parse_filtering_failed(event: _RawEvent) -> SchedulingEvent | None:
 
 
 def _split_names(listed: str) -> tuple[str, ...]:
-    names = listed.split(",")
+    names = [name.strip() for name in listed.split(",")]
     # In a long list the last name is cut, or replaced by the number of further nodes.
     if "..." in names[-1]:
         names.pop()
