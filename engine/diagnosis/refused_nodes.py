@@ -11,10 +11,12 @@ import numpy.typing as npt
 
 from engine.diagnosis.counted_reasons import parse_counted_reasons
 from engine.diagnosis.texts import (
+    CONTROL_PLANE_TAINT,
     GPU_MEMORY_OF_KAI,
     OTHER_WORDS,
     Kind,
     find_obstacle_of_reason,
+    find_taint_obstacle,
     get_counted_code,
     get_counted_resource,
     get_kind,
@@ -129,10 +131,17 @@ def group_refused_nodes(attempt: AttemptSummarized, excluded_by: str = "") -> li
         if excluded_by and group.has_devices:
             # HAMi names the first check that a device fails: one that is repaired fails the next one.
             group = replace(group, code=excluded_by)
-        separator = group.details[0] if group.code in _SEPARATE and group.details else ""
-        groups.setdefault((group.code, separator, _encode_request(group)), []).append(group)
+        groups.setdefault((group.code, _find_separator(group), _encode_request(group)), []).append(group)
     joined = (_join_groups(members, count_judged_nodes(attempt)) for members in groups.values())
     return sorted(joined, key=lambda group: (KINDS[get_kind(group.code)], -group.count))
+
+
+def _find_separator(group: RefusedNodes) -> str:
+    """Find what divides groups with one code: the resource, the words, or whose taint it is."""
+    details = group.details[0] if group.details else ""
+    if group.code in _SEPARATE:
+        return details
+    return CONTROL_PLANE_TAINT if find_taint_obstacle(group.code, details) == CONTROL_PLANE_TAINT else ""
 
 
 def _group_judged(attempt: AttemptSummarized) -> list[RefusedNodes]:

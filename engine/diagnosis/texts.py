@@ -29,7 +29,8 @@ _SICK: Final = re.compile(
     r"network unavailable)"
 )
 """Reason of kube-scheduler 1.10 to 1.12 for a condition of a node, which later versions write as a taint."""
-NAMED_TAINTS: Final = ("TaintNotTolerated", "ControlPlaneTaint", "NodeConditionTaint")
+CONTROL_PLANE_TAINT: Final = "ControlPlaneTaint"
+NAMED_TAINTS: Final = ("TaintNotTolerated", CONTROL_PLANE_TAINT, "NodeConditionTaint")
 """Obstacles whose sentences name the taints, those that a person set first."""
 _NAMED_TAINT: Final = re.compile(r"\{(?P<key>[^:\s}]+)")
 
@@ -286,7 +287,7 @@ def find_obstacle_of_taint(key: str) -> str:
     if key in _NOT_READY_TAINTS:
         return "NodeNotReady"
     if key in _CONTROL_PLANE_TAINTS:
-        return "ControlPlaneTaint"
+        return CONTROL_PLANE_TAINT
     return "NodeConditionTaint" if key.startswith(CONDITION_TAINTS) else "TaintNotTolerated"
 
 

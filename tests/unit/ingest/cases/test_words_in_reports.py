@@ -40,6 +40,13 @@ def get_codes(diagnosis: Diagnosis) -> list[str]:
             ["AffinityMismatch", "ControlPlaneTaint"],
         ),
         (
+            (
+                "0/9 nodes are available: 3 node(s) had untolerated taint {node-role.kubernetes.io/control-plane: }, "
+                "1 node(s) had untolerated taint {team: infra}, 5 node unregistered."
+            ),
+            ["TaintNotTolerated", "node unregistered", "ControlPlaneTaint"],
+        ),
+        (
             "0/1 nodes are available: 1 node(s) had untolerated taint {node-role.kubernetes.io/control-plane: }.",
             ["ControlPlaneTaint"],
         ),
