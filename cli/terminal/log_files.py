@@ -18,6 +18,7 @@ from cli.terminal.values import format_time
 from cli.terminal.workloads import iterate_pods, show_workload, to_workload_exit_code
 from engine.cases.workload_words import Subject, parse_subject
 from page.views.log_pods import list_pods
+from runtime.kubernetes.object_fields import get_text
 from schemas.json_types import Json
 
 if TYPE_CHECKING:
@@ -275,7 +276,7 @@ def _diagnose_unmade(case: "ClusterCase") -> list[Json]:
     if not case.objects.tables:
         return []
     pods = case.objects.tables.get("Pod", {}).values()
-    has_pasted = any(not pod.get("metadata", {}).get("uid") for pod in pods)
+    has_pasted = any(not get_text(pod, "metadata", "uid") for pod in pods)
     from engine.cases.unmade_causes import list_unmade
     from ingest.cases.workload_answers import diagnose_workload
 

@@ -147,6 +147,8 @@ class CaseJudge:
         return self._judged[1]
 
     def _compute(self, cluster: SimulationCluster, pod: Mapping[str, Any]) -> PodVerdict | None:
+        if not get_text(pod, "metadata", "name"):
+            return None
         scheduler = get_text(pod, "spec", "schedulerName")
         is_hamis = serves(cluster, pod) and scheduler not in (*FOREIGN_SCHEDULERS, "", _DEFAULT_SCHEDULER)
         admitted = AdmittedPod(_complete(pod), (), is_hamis=is_hamis)
@@ -214,6 +216,6 @@ def _to_refused(name: str, reason: str) -> NodeLog:
 def _complete(pod: Mapping[str, Any]) -> dict[str, Any]:
     """Complete a pod with the namespace and UID that copies of objects leave out."""
     metadata = dict(get_object(pod, "metadata"))
-    namespace = metadata.setdefault("namespace", "default")
-    metadata.setdefault("uid", derive_uid(str(namespace), str(metadata.get("name"))))
+    metadata["namespace"] = get_text(metadata, "namespace") or "default"
+    metadata["uid"] = get_text(metadata, "uid") or derive_uid(metadata["namespace"], get_text(metadata, "name"))
     return {**pod, "metadata": metadata}

@@ -49,7 +49,8 @@ def parse_release(version: str) -> HamiRelease | None:
 def observe_release(pods: Iterable[Mapping[str, Any]]) -> HamiRelease | None:
     """Observe the release by the image of HAMi's scheduler among the pods; None if no image has a version."""
     for pod in pods:
-        for container in to_mapping(pod.get("spec")).get("containers") or ():
+        containers = to_mapping(pod.get("spec")).get("containers")
+        for container in containers if isinstance(containers, list) else ():
             image = _IMAGE.search(str(to_mapping(container).get("image", "")))
             if image and (release := parse_release(image["tag"].partition("-")[0])):
                 return release

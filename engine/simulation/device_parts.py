@@ -18,6 +18,7 @@ from engine.diagnosis.wording import NOTHING, describe_share, shorten_list
 from engine.filters.verdicts import PluginRefusal, StatusCode
 from engine.hami.reason_codes import ReasonCode
 from engine.snapshot.snapshot import Snapshot
+from runtime.kubernetes.object_fields import get_text
 from schemas.answers.diagnosis import InBothLanguages
 
 _KOORDINATOR, _VOLCANO = "Koordinator", "Volcano"
@@ -140,13 +141,13 @@ def refuse_parts(snapshot: Snapshot, pod: Mapping[str, Any], offered: Iterable[s
             words = f"Insufficient {lacking.request.kind} devices" if system == _KOORDINATOR else volcano.REFUSAL
             nodes[name] = PluginRefusal(_PLUGIN, StatusCode.UNSCHEDULABLE, (words,))
             devices[name] = lacking
-    namespace = str(pod.get("metadata", {}).get("namespace") or "default")
+    namespace = get_text(pod, "metadata", "namespace") or "default"
     return PartsRefused(system, namespace, nodes, devices, total) if nodes else None
 
 
 def _read_requests(snapshot: Snapshot, pod: Mapping[str, Any]) -> tuple[str, list[PartRequest]]:
     """Read what the pod asks of the system whose scheduler it names."""
-    scheduler = str(pod.get("spec", {}).get("schedulerName") or "")
+    scheduler = get_text(pod, "spec", "schedulerName")
     if scheduler in ("", *_OTHERS):
         return "", []
     if snapshot.get_objects(koordinator.DEVICE) and scheduler != "volcano":

@@ -141,12 +141,22 @@ def collect_objects(objects: Iterable[Any], unread: Iterable[str] = ()) -> CaseO
         if not isinstance(value, Mapping) or not isinstance(value.get("kind"), str):
             continue
         kind = kinds.identify(get_text(value, "apiVersion"), value["kind"])
-        name = get_text(value, "metadata", "name") or f"#{position}"
-        namespace = get_text(value, "metadata", "namespace")
+        name, namespace = get_text(value, "metadata", "name"), get_text(value, "metadata", "namespace")
+        named = get_object(value, "involvedObject") or get_object(value, "regarding") if kind in EVENT_KINDS else {}
+        if any(map(_is_misnamed, (name, namespace, get_text(named, "name"), get_text(named, "namespace")))):
+            continue
         if not namespace and kind not in _UNNAMESPACED and kind in kinds.NAMESPACED:
             namespace = "default"
-        tables.setdefault(kind, {})[namespace, name] = value
+        tables.setdefault(kind, {})[namespace, name or f"#{position}"] = value
     return CaseObjects(tables, frozenset(unread), frozenset(_iterate_listed(values)) - frozenset(unread))
+
+
+def _is_misnamed(name: str) -> bool:
+    """Tell whether Kubernetes refuses the name, because paths are built of names.
+
+    https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#path-segment-names
+    """
+    return name in (".", "..") or "/" in name or "%" in name
 
 
 def _iterate_listed(values: Iterable[Any]) -> Iterator[str]:

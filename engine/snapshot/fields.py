@@ -13,7 +13,6 @@ _EMPTY: Final[dict[str, Any]] = {}
 _MAX_QUOTED: Final = 60
 _MAX_NAMES: Final = 400
 _MAX_BITS: Final = 200
-_COLLECTIONS: Final = {dict: "mapping", list: "list"}
 _INT32_MAX: Final = 2**31 - 1
 
 
@@ -55,7 +54,7 @@ def _shorten(text: str) -> str:
 def quote(value: object) -> str:
     """Quote a value for an error, shortened."""
     if isinstance(value, dict | list):
-        return f"a {_COLLECTIONS[type(value)]} of {len(value)} entries"
+        return f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)} entries"
     # Python refuses to write integers of thousands of digits.
     if isinstance(value, int) and value.bit_length() > _MAX_BITS:
         return f"a number of {value.bit_length()} bits"

@@ -15,6 +15,7 @@ from ingest.cases.descriptions import ASSIGNED
 from ingest.cases.pasted_fragments import UNKNOWN_NODE, build_workload
 from ingest.cases.stated_sentences import PastedEvent
 from ingest.cases.unnamed_pods import DEFAULT_NAME
+from runtime.kubernetes.object_fields import get_text
 from schemas.json_types import Json
 
 _WAITING: Final = (
@@ -99,7 +100,7 @@ def attach_claims(objects: Sequence[Any]) -> None:
         for user in claim.get(USED_BY, ()) if isinstance(claim, dict) else ():
             key = get_namespace(claim), user
             for pod in objects:
-                if pod.get("kind") == kinds.POD and (get_namespace(pod), pod["metadata"].get("name")) == key:
+                if pod.get("kind") == kinds.POD and (get_namespace(pod), get_text(pod, "metadata", "name")) == key:
                     _attach_claim(pod, claim["metadata"]["name"])
 
 
@@ -180,11 +181,11 @@ def attach_job(group: Json, jobs: Sequence[Any]) -> Json:
     """Give a group that only events name the job of its name, for which Volcano has made it, and that job's queue."""
     metadata = group["metadata"]
     key = metadata["namespace"], metadata["name"]
-    job = next((job for job in jobs if (get_namespace(job), job["metadata"].get("name")) == key), None)
+    job = next((job for job in jobs if (get_namespace(job), get_text(job, "metadata", "name")) == key), None)
     if job is None:
         return group
     owner = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": metadata["name"], "controller": True}
-    spec = {**group["spec"], "queue": job.get("spec", {}).get("queue", "default")}
+    spec = {**group["spec"], "queue": get_text(job, "spec", "queue") or "default"}
     return {**group, "metadata": {**metadata, "ownerReferences": [owner]}, "spec": spec}
 
 
@@ -211,7 +212,7 @@ def _build_maker(kind: str, namespace: str, name: str) -> Json | None:
 
 
 def get_namespace(entry: Any) -> str:
-    return entry.get("metadata", {}).get("namespace") or "default"
+    return get_text(entry, "metadata", "namespace") or "default"
 
 
 def _build_pod(namespace: str, name: str, events: Sequence[PastedEvent]) -> Json | None:

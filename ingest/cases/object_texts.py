@@ -114,13 +114,26 @@ def _parse_json(text: bytes) -> Iterator[Any]:
 
 
 def _parse_several(text: str) -> Iterator[Any]:
-    decoder, position = json.JSONDecoder(), 0
+    decoder, position = json.JSONDecoder(parse_int=_parse_int), 0
     while position < len(text):
-        document, position = decoder.raw_decode(text, position)
-        yield document
+        try:
+            document, position = decoder.raw_decode(text, position)
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
+        yield orjson.loads(_replace_halves(json.dumps(document, ensure_ascii=False, allow_nan=False)))
         # JSON is YAML too, whose mark may stand between the documents.
         if between := _BETWEEN.match(text, position):
             position = between.end()
+
+
+def _parse_int(digits: str) -> int | float:
+    """Parse a number, a float beyond 64 bits as orjson does; Python's time grows with the square of the digits."""
+    return int(digits) if len(digits) < 64 else float(digits)
+
+
+def _replace_halves(text: str) -> str:
+    """Replace halves of surrogate pairs, which UTF-8 has no bytes for, by U+FFFD, as Go's ``encoding/json`` does."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _parse_yaml(text: bytes) -> Iterator[Any]:

@@ -28,6 +28,7 @@ _LINK: Final = re.compile(r"\[([\w./-]+)\]\(https?://\1\)")
 _COMMENT: Final = re.compile(r"^# ?")
 _ELISION: Final = re.compile(r"^\s*(?:- )?(?:\.{3,}|\u2026+)\s*$")
 """Line in the place of fields that the author left out."""
+_PARTS: Final = ("metadata", "spec", "status")
 _PROSE: Final = re.compile(r"(?![a-z][\w.-]*:(?:\s|$)|[\s{}\[\]\"#-]|$)")
 """Line at the margin that YAML or JSON of an object does not have."""
 
@@ -75,6 +76,12 @@ def take_objects(lines: list[str]) -> list[Json]:
     return objects
 
 
+def _drop_wrong_types(entry: Json) -> Json:
+    """Return the object with metadata, and without a spec or status of a wrong type, which counts as absent."""
+    plain = {name: value for name, value in entry.items() if name not in _PARTS or isinstance(value, dict)}
+    return {"metadata": {}, **plain}
+
+
 def _parse_objects(lines: Sequence[str], name: str) -> list[Json]:
     """Parse lines of YAML or JSON; nothing where prose stands around an object, or a copy was cut.
 
@@ -85,7 +92,7 @@ def _parse_objects(lines: Sequence[str], name: str) -> list[Json]:
     data = "\n".join(lines).encode()
     try:
         if has_objects(data):
-            return list(parse_objects("the text", data))
+            return [_drop_wrong_types(entry) for entry in parse_objects("the text", data)]
         documents = [document for _, document in parse_documents(data)]
     except (MistakeError, YamlError):
         return []

@@ -40,6 +40,7 @@ from ingest.cases.stated_sentences import PastedEvent, drop_cut_copies, name_by_
 from ingest.cases.stopped_queues import list_stopped_queues
 from ingest.cases.unnamed_pods import DEFAULT_NAME, UnnamedPods, rename_unnamed
 from ingest.cases.wrapped_lines import SEVERAL_CELLS, join_console_lines, join_scalars, join_table_rows, unwrap_lines
+from runtime.kubernetes.object_fields import get_text
 from schemas.json_types import Json
 
 MAX_PASTED_BYTES: Final = 1024**2
@@ -93,13 +94,16 @@ _DENIED: Final = re.compile(r"denied the request: \[[\w-]+\]")
 _RULE: Final = re.compile(r"\[[\w-]+\] ")
 """Beginning of a rule of Gatekeeper, which writes each broken one into a line of its own."""
 
+_LONG_WORD: Final = re.compile(r"([\w+/=.-]{512})[\w+/=.-]+")
+"""Longer than a namespace with a name (317): base64, on which expressions would take time with the square of it."""
+
 
 def parse_pasted(content: str, written_at: datetime, *, is_log: bool = False, logged_pod: str = "") -> list[Json]:
     """Parse what a text holds besides prose. ``is_log``: a scheduler's log is in it too, whose lines are left out.
 
     ``logged_pod``: the only pod of that log, whose events those without a name are.
     """
-    content = strip_links(content.replace("\r\n", "\n").replace("\t", "    "))
+    content = _LONG_WORD.sub(r"\1", strip_links(content.replace("\r\n", "\n").replace("\t", "    ")))
     lines = dedent("\n".join(_BOX.sub("", _QUOTE.sub("", line)) for line in content.split("\n"))).split("\n")
     lines = unwrap_lines(join_table_rows(join_console_lines(strip_comment_marks(lines))))
     objects = [*rename_unnamed(take_objects(lines)), *list_served_pods(lines), *list_stopped_queues(lines)]
@@ -248,8 +252,11 @@ class _PastedReading:
             if contradicts(pod, unnamed):
                 break
             metadata = pod.get("metadata", {})
-            names = {"namespace": get_namespace(pod), "name": metadata.get("name", DEFAULT_NAME)}
-            self._events = [replace(event, **names) if event in unnamed else event for event in self._events]
+            name = get_text(metadata, "name") or DEFAULT_NAME
+            self._events = [
+                replace(event, namespace=get_namespace(pod), name=name) if event in unnamed else event
+                for event in self._events
+            ]
             complete_pod(pod, unnamed)
             return
         others = {(event.namespace, event.name) for event in self._events if event.kind == "Pod"}
@@ -271,7 +278,7 @@ class _PastedReading:
         """Name the subject of unnamed words about a group after the only group or Volcano job of the text."""
         groups = {(group["namespace"], group["name"]) for event in self._events if (group := _GROUP.search(event.note))}
         groups |= {
-            (get_namespace(entry), entry.get("metadata", {}).get("name", ""))
+            (get_namespace(entry), get_text(entry, "metadata", "name"))
             for entry in objects
             if isinstance(entry, dict) and _is_grouped(entry)
         }
@@ -292,9 +299,8 @@ class _PastedReading:
         self._events = list(self._scaler.name_pods(drop_cut_copies(self._events)))
         complete_namespaces(others, self._events)
         present = {
-            (entry.get("kind"), get_namespace(entry), entry.get("metadata", {}).get("name"))
+            (get_text(entry, "kind"), get_namespace(entry), get_text(entry, "metadata", "name"))
             for entry in (*self.objects, *others)
-            if isinstance(entry, dict)
         }
         subjects: dict[tuple[str, str, str], list[PastedEvent]] = {}
         for described in self.objects:
@@ -309,7 +315,7 @@ class _PastedReading:
                 yield build_group(group["namespace"], group["name"], group["note"])
             subjects.setdefault((event.kind, event.namespace or "default", event.name), []).append(event)
         for pod in (*self.objects, *others):
-            subject = kinds.POD, get_namespace(pod), pod["metadata"].get("name", "")
+            subject = kinds.POD, get_namespace(pod), get_text(pod, "metadata", "name")
             if pod.get("kind") == kinds.POD and (reported := subjects.get(subject)):
                 complete_pod(pod, reported)
         jobs = [entry for entry in others if isinstance(entry, dict) and _is_volcano_job(entry)]

@@ -7,6 +7,7 @@ itself would silently use the last one.
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from math import isfinite
 from typing import Any, Final
 
 import yaml
@@ -54,6 +55,9 @@ MAX_DEPTH: Final = 100
 _MAX_ALIASED: Final = 100_000
 _MAX_TIMES_WRITTEN: Final = 10
 """Limit of the values that aliases may make of a document, as a number and as a multiple of the written values."""
+_MAX_INT_LENGTH: Final = 100
+"""Characters; 64 bits have 66 in base two with its mark. Python's time grows with the square of the length."""
+_DECIMAL: Final = re.compile(r"[-+]?[0-9_]+")
 _TAB: Final = re.compile(rb" *\t")
 _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 _MERGE: Final = "tag:yaml.org,2002:merge"
@@ -85,11 +89,23 @@ def _construct_mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[Mapp
 
 def _construct_int(loader: _Loader, node: yaml.ScalarNode) -> Any:
     # Numbers to the base of 60 are text to Kubernetes' reader (gopkg.in/yaml), and take time with the square of theirs.
-    return node.value if ":" in node.value else loader.construct_yaml_int(node)
+    if ":" in node.value:
+        return node.value
+    if len(node.value) <= _MAX_INT_LENGTH and -(2**63) <= (number := loader.construct_yaml_int(node)) < 2**64:
+        return number
+    # Beyond 64 bits that reader has floats, and text for what is too large for one or has another base than ten.
+    return _construct_float(loader, node) if _DECIMAL.fullmatch(node.value) else node.value
 
 
 def _construct_float(loader: _Loader, node: yaml.ScalarNode) -> Any:
-    return node.value if ":" in node.value else loader.construct_yaml_float(node)
+    if ":" in node.value:
+        return node.value
+    number = loader.construct_yaml_float(node)
+    if isfinite(number):
+        return number
+    if node.value.lstrip("+-").lower() in {".inf", ".nan"}:
+        raise YamlError(node.start_mark.line + 1, f"{node.value} is not a number of JSON; put it in quotes")
+    return node.value
 
 
 _Loader.add_constructor("tag:yaml.org,2002:map", _construct_mapping)

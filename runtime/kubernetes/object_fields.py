@@ -37,6 +37,12 @@ def iterate_objects(node: Any, *path: str) -> Iterator[Fields]:
     return (item for item in items if isinstance(item, _MAPPING)) if isinstance(items, list) else iter(())
 
 
+def iterate_texts(node: Any, *path: str) -> Iterator[str]:
+    """Iterate over the texts of a list at a path of keys."""
+    items = get_object(node, *path[:-1]).get(path[-1])
+    return (item for item in items if isinstance(item, str)) if isinstance(items, list) else iter(())
+
+
 def parse_moment(stamp: str) -> datetime | None:
     """Parse a time as Kubernetes writes it (RFC 3339); None for anything else."""
     try:

@@ -18,6 +18,7 @@ from tests.fuzz import (
     claims,
     cluster_objects,
     log_lines,
+    pasted_objects,
     records,
     shipped_lines,
     simulations,
@@ -43,6 +44,7 @@ SUITES: Final[dict[str, Suite]] = {
     "snapshot": snapshots.feed_snapshots,
     "claims": claims.feed_claims,
     "simulations": simulations.feed_simulations,
+    "pasted-objects": pasted_objects.feed_pasted_objects,
     "index": topics.feed_index,
     "placements-and-alerts": topics.feed_inputs,
 }

@@ -11,8 +11,8 @@ from dev.bench.cpu import read_resident_mib
 
 BLOCK: Final = 500
 """Pieces."""
-LARGE_PIECES: Final = {"simulations": 50}
-"""Pieces of a block by suite, where each one is more than a line: a simulation with its suggestions."""
+LARGE_PIECES: Final = {"simulations": 50, "pasted-objects": 50}
+"""Pieces of a block by suite, where each one is more than a line: simulations with suggestions, and diagnoses."""
 SLOWEST_SECONDS: Final = 5.0
 """CPU time of a block. One piece of 64 KiB whose time grows with its square takes longer."""
 MEMORY_MIB: Final = 64

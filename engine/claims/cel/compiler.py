@@ -50,7 +50,10 @@ def compile_expression(text: str, *, with_lists: bool = False) -> CheckedExpress
     Raises CompileError for what Kubernetes refuses to compile, UnjudgedError for what is beyond the bounds here or
     where the library is not installed. with_lists: the feature gate DRAListTypeAttributes.
     """
-    size = len(text.encode("utf-8", "replace"))
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise UnjudgedError("the expression has half of a surrogate pair, which no object in Kubernetes has") from None
     if size > MAX_LENGTH:
         raise UnjudgedError(f"the expression has {size:,} bytes, more than the {MAX_LENGTH:,} that Kubernetes allows")
     environment = load_environment(with_lists)

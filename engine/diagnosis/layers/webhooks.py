@@ -14,7 +14,7 @@ from engine.diagnosis.texts import write_phrase
 from engine.diagnosis.wording import shorten_list
 from engine.snapshot import kinds
 from engine.snapshot.needed_kinds import KUEUE_MANAGED
-from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects, parse_moment
+from runtime.kubernetes.object_fields import Fields, get_object, get_text, iterate_objects, iterate_texts, parse_moment
 from schemas.answers.diagnosis import InBothLanguages
 
 OF_HAMI: Final = ("vgpu.hami.io",)
@@ -94,7 +94,7 @@ def _iterate_hooks(
 
 
 def _takes_pods(rule: Fields) -> bool:
-    resources, operations = rule.get("resources") or (), rule.get("operations") or ()
+    resources, operations = iterate_texts(rule, "resources"), iterate_texts(rule, "operations")
     return not {"pods", "*", "*/*"}.isdisjoint(resources) and not {"CREATE", "*"}.isdisjoint(operations)
 
 
@@ -104,8 +104,8 @@ def _list_mismatches(selector: Fields, labels: Mapping[str, Any]) -> Iterator[st
         if labels.get(key) != value:
             yield f"{key}={value}"
     for term in iterate_objects(selector, "matchExpressions"):
-        key, operator, values = get_text(term, "key"), get_text(term, "operator"), term.get("values") or ()
-        value, listed = labels.get(key), ", ".join(map(str, values))
+        key, operator, values = get_text(term, "key"), get_text(term, "operator"), list(iterate_texts(term, "values"))
+        value, listed = labels.get(key), ", ".join(values)
         if operator == "In" and value not in values:
             yield f"{key} in ({listed})"
         elif (operator == "NotIn" and value in values) or (operator == "DoesNotExist" and value is not None):

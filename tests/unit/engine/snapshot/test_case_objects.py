@@ -208,3 +208,15 @@ def test_a_value_is_derived_once_for_each_function() -> None:
     objects = collect_objects([POD])
     assert (objects.derive(count_pods), objects.derive(count_pods)) == (1, 1)
     assert calls == [objects]
+
+
+@pytest.mark.parametrize("name", [".", "..", "../../etc/passwd", "a%2fb"])
+def test_an_object_of_a_name_that_kubernetes_refuses_is_left_out(name: str) -> None:
+    """Names of objects are segments of paths (Kubernetes, "Object Names and IDs")."""
+    event = {"kind": "Event", "apiVersion": "v1", "metadata": {"name": "e", "namespace": "ml"}}
+    objects = [
+        {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": name, "namespace": "ml"}},
+        {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p", "namespace": name}},
+        {**event, "involvedObject": {"kind": "Pod", "name": "p", "namespace": name}},
+    ]
+    assert collect_objects(objects).tables == {}

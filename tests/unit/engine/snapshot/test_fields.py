@@ -7,6 +7,7 @@ import pytest
 
 from engine.snapshot import fields
 from engine.snapshot.fields import FieldError, RejectedObject, join, quote
+from runtime.files.yaml_lines import parse_documents
 
 
 @pytest.mark.parametrize(
@@ -88,6 +89,11 @@ def test_a_path_begins_without_a_dot() -> None:
 )
 def test_long_values_are_quoted_shortened(value: object, text: str) -> None:
     assert quote(value) == text
+
+
+def test_a_mapping_of_yaml_is_quoted_as_one_of_json() -> None:
+    [(_, mapping)] = parse_documents(b"a: 1")
+    assert quote(mapping) == "a mapping of 1 entries"
 
 
 @pytest.mark.parametrize(

@@ -57,3 +57,20 @@ def test_logs_and_documents_are_no_objects(text: bytes) -> None:
 def test_what_cannot_be_read_is_named_with_its_place(text: bytes, cause: str) -> None:
     with pytest.raises(MistakeError, match=cause):
         parse_objects("file", text)
+
+
+def test_half_of_a_surrogate_pair_is_what_go_reads() -> None:
+    """Expected: what Go's ``json.Unmarshal`` makes of it."""
+    [parsed] = parse_objects("file", POD.replace(b'"p"', rb'"a\ud800b\udc00\ud83d\ude00"'))
+    assert parsed["metadata"]["name"] == "a\ufffdb\ufffd\U0001f600"
+
+
+@pytest.mark.parametrize("value", [b"NaN", b"1e999", b"9" * 6000, b"[" * 3000 + b"]" * 3000, b"[" * 100_000])
+def test_json_that_kubernetes_does_not_read_is_a_mistake(value: bytes) -> None:
+    with pytest.raises(MistakeError, match="file: is not JSON: "):
+        parse_objects("file", POD[:-1] + b', "x": ' + value + b"}")
+
+
+def test_a_number_beyond_64_bits_is_a_float_also_in_several_objects() -> None:
+    parsed = parse_objects("file", (POD[:-1] + b', "x": 1' + b"0" * 30 + b"}\n") * 2)
+    assert [entry["x"] for entry in parsed] == [1e30, 1e30]

@@ -201,3 +201,9 @@ def find_code(case: ClusterCase) -> str:
 
 def test_prose_has_nothing_to_read() -> None:
     assert parse_pasted("Why is my pod pending? It says something about GPUs.\n", WRITTEN) == []
+
+
+def test_m11_a_word_of_a_certificate_does_not_hold_the_events_up() -> None:
+    """M11: 70,000 letters took 48 s, and the time grew with the square: the tests' limit of time would end this one."""
+    objects = parse_pasted(f"Warning FailedScheduling {REFUSAL}\n{'a' * 400_000}\n", WRITTEN)
+    assert [entry["message"] for entry in objects if entry["kind"] == "Event"] == [REFUSAL]

@@ -31,3 +31,35 @@ def test_m11_what_is_nested_deep_is_refused_before_the_rest_is_read(opening: str
 @pytest.mark.parametrize("text", ["1:30", "1:30.5", "1" + ":59" * 20_000, "1" + ":59" * 20_000 + ".5"])
 def test_m11_numbers_to_the_base_of_60_are_text_as_they_are_to_kubernetes(text: str) -> None:
     assert list(parse_documents(f"at: {text}".encode())) == [(1, {"at": text})]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("18446744073709551615", 2**64 - 1),
+        ("18446744073709551616", 18446744073709552000.0),
+        ("-9223372036854775808", -(2**63)),
+        ("-9223372036854775809", -9223372036854776000.0),
+        ("+1" + "0" * 30, 1e30),
+        ("1_0" + "0" * 30, 1e31),
+        ("0" + "7" * 30, 7.777777777777778e29),
+        ("9" * 400, "9" * 400),
+        ("9" * 6000, "9" * 6000),
+        ("0x" + "f" * 16, 2**64 - 1),
+        ("0x" + "f" * 17, "0x" + "f" * 17),
+        ("0b" + "1" * 70, "0b" + "1" * 70),
+        ("1.0e+999", "1.0e+999"),
+    ],
+)
+def test_numbers_beyond_64_bits_are_what_kubernetes_reads(text: str, value: object) -> None:
+    """Expected: answers of sigs.k8s.io/yaml v1.4.0 (YAMLToJSON)."""
+    [(_, document)] = parse_documents(f"x: {text}".encode())
+    assert document == {"x": value}
+    assert type(document["x"]) is type(value)
+
+
+@pytest.mark.parametrize("word", [".inf", "-.Inf", ".nan"])
+def test_what_json_has_no_number_for_is_refused(word: str) -> None:
+    """The library refuses it too: ``json: unsupported value``."""
+    with pytest.raises(YamlError, match=r"line 2: .* is not a number of JSON; put it in quotes"):
+        list(parse_documents(f"a: 1\nx: {word}\n".encode()))

@@ -124,6 +124,12 @@ def test_an_expression_beyond_the_cost_limit_fails_as_in_kubernetes() -> None:
     assert outcome == Outcome(Truth.RUN_ERROR, "operation cancelled: actual cost limit exceeded")
 
 
+def test_an_expression_that_is_no_text_in_utf8_is_left_unjudged() -> None:
+    outcome = evaluate("device.driver == '\ud800'")
+    assert outcome.truth is Truth.UNJUDGED
+    assert "half of a surrogate pair" in outcome.text
+
+
 def test_an_expression_nested_beyond_the_library_is_left_unjudged() -> None:
     outcome = evaluate("(" * 200 + "true" + ")" * 200)
     assert outcome.truth is Truth.UNJUDGED
