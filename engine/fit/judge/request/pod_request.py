@@ -160,13 +160,19 @@ def _find_mistake(quantities: "_Quantities", request: VendorRequest, vendor: Ven
     count, cores = quantities.parse_whole(names.count), quantities.parse_whole(names.cores)
     if count is None or not 0 < count <= _INT32_MAX:
         return f"{names.count}: the count of devices is no whole number from 1 to {_INT32_MAX}"
+    # No share of AMD's compute units is empty; of the others 0 leaves the cores open.
+    least = 1 if vendor.family is Family.AMD else 0
     if (
         vendor.family in _CORES_IN_PERCENT
         and quantities.names(names.cores)
-        and (cores is None or not 0 <= cores <= 100)
+        and (cores is None or not least <= cores <= 100)
     ):
-        return f"{names.cores}: the cores are no whole number from 0 to 100"
-    return "" if request.asks else f"{names.memory or names.count}: the amount can't be used"
+        return f"{names.cores}: the cores are no whole number from {least} to 100"
+    if request.asks:
+        return ""
+    are_cores_usable = not quantities.names(names.cores) or 0 <= (-1 if cores is None else cores) <= _INT32_MAX
+    unusable = names.memory if are_cores_usable else names.cores
+    return f"{unusable if quantities.names(unusable) else names.count}: the amount can't be used"
 
 
 def _read_usable_request(container: Mapping[str, Any], is_init: bool, vendor: Vendor) -> VendorRequest:

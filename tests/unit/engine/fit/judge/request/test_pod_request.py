@@ -21,7 +21,7 @@ from engine.fit.judge.request.pod_request import (
     read_request,
 )
 from engine.hami.releases import HamiRelease, choose_rules
-from engine.hami.vendor_catalog import HYGON, METAX
+from engine.hami.vendor_catalog import AMD, HYGON, METAX
 from engine.hami.vendors import NVIDIA, Family, Resources, Vendor
 from tests.support.builders.nodes_to_judge import a_pod, ask_for
 
@@ -179,10 +179,21 @@ def test_a_container_that_names_no_count_makes_no_mistake() -> None:
     assert not read_request(container, is_init=False, vendor=NEW).mistake
 
 
-def test_the_mistake_of_a_vendor_without_memory_names_its_count() -> None:
-    vendor = replace(NEW, resources=Resources("a.b/gpu", cores="a.b/cores"), family=Family.METAX_SGPU)
-    container = {"name": "main", "resources": {"limits": {"a.b/gpu": 1, "a.b/cores": -1}}}
-    assert read_request(container, is_init=False, vendor=vendor).mistake == "a.b/gpu: the amount can't be used"
+@pytest.mark.parametrize("cores", [-1, INT32_MAX + 1, "x"])
+def test_the_mistake_of_a_vendor_names_the_amount_that_is_not_usable(cores: Any) -> None:
+    vendor = replace(NEW, resources=Resources("a.b/gpu", "a.b/mem", cores="a.b/cores"), family=Family.METAX_SGPU)
+    container = {"name": "main", "resources": {"limits": {"a.b/gpu": 1, "a.b/mem": 1, "a.b/cores": cores}}}
+    mistake = "" if cores == "x" else "a.b/cores: the amount can't be used"
+    assert read_request(container, is_init=False, vendor=vendor).mistake == mistake
+
+
+@pytest.mark.parametrize("cores", [0, -1, 101, "0.5"])
+def test_no_share_of_the_compute_units_of_amd_is_empty(cores: Any) -> None:
+    """HAMi's own words: "amd.com/gpucores must be an integer percentage between 1 and 100" (`amd/device.go`)."""
+    vendor = replace(AMD, rules=NEW.rules)
+    container = {"name": "main", "resources": {"limits": {"amd.com/gpu": 1, "amd.com/gpucores": cores}}}
+    mistake = read_request(container, is_init=False, vendor=vendor).mistake
+    assert mistake == "amd.com/gpucores: the cores are no whole number from 1 to 100"
 
 
 def test_cores_of_other_families_may_be_more_than_100() -> None:
