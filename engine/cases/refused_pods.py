@@ -225,8 +225,10 @@ def _iterate_shortages(cluster: ClusterToJudge, judgement: Judgement) -> Iterato
         if refusal.plugin == dynamic_resources.NAME and refusal.reasons[0] in (NO_DEVICES, INVALID_POOLS)
     ]
     finder = _create_finder(cluster.inventory, judgement) if nodes else None
-    for name in nodes if finder else ():
-        if finder and (shortage := finder.find(cluster.snapshot.nodes[name].node)):
+    if finder is None:
+        return
+    for name in nodes:
+        if shortage := finder.find(cluster.snapshot.nodes[name].node):
             yield name, shortage
 
 

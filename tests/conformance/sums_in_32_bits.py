@@ -49,9 +49,9 @@ def _derive_memory(request: DeviceRequest, total: Any) -> Any:
 
 
 def _judge(evaluation: BatchEvaluation, judge: Any, container: int, request: VendorRequest) -> ContainerJudgement:
-    for matrix in (evaluation._matrix, evaluation._apps):
-        # As much used as makes what is left, which the checks compare with the request, the difference in 32 bits.
-        matrix.used_memory = matrix.total_memory - wrap(matrix.total_memory - matrix.used_memory)
+    # As much used as makes what is left, which the checks compare with the request, the difference in 32 bits.
+    matrix = evaluation._matrix
+    matrix.used_memory = matrix.total_memory - wrap(matrix.total_memory - matrix.used_memory)
     judgement: ContainerJudgement = judge(evaluation, container, request)
     return judgement
 

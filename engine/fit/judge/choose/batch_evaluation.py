@@ -1,8 +1,8 @@
 """Evaluation of one pod against one batch of nodes, container after container.
 
-Each init container sees the devices as they are; an app container also sees what the app containers before it took.
-Since HAMi v2.11 sidecars count with the app containers, and every container sees what the sidecars before it took. A
-node that refuses a container is left out of the evaluation of the later ones.
+A container sees what those before it took that hold their devices as long as the pod: app containers, and since HAMi
+v2.11 sidecars. Init containers come before all of them, and see the devices as they are. A node that refuses a
+container is left out of the evaluation of the later ones.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,9 +44,8 @@ class BatchEvaluation:
         """
         self._by_vendor = constraints
         self._constraints = next(iter(constraints.values()))
-        self._matrix = matrix
         give_back(self._constraints, matrix)
-        self._apps = matrix.copy_use()
+        self._matrix = matrix.copy_use()
         # Once for all containers: health, cordon and type do not depend on what was taken.
         self._gate = check_gate(matrix, self._constraints.accepts_kind, self._constraints.vendor.family)
         self._taken_by_vendor = {vendor: QuotaColumns.create_empty(len(matrix.ids)) for vendor in constraints}
@@ -70,7 +69,7 @@ class BatchEvaluation:
         """Judge one container on the nodes that passed so far, and keep only the nodes that pass it too."""
         if request.vendor != self._constraints.vendor.word:
             self._switch_vendor(self._by_vendor[request.vendor])
-        matrix = self._select_matrix(request)
+        matrix = self._matrix
         family = self._constraints.vendor.family
         device_request = build_device_request(request, self._constraints.annotations, family)
         if self._app_order is not None and request.is_lasting:
@@ -103,7 +102,6 @@ class BatchEvaluation:
         """Judge the devices of another vendor from here on."""
         self._constraints = constraints
         self._matrix = self._matrix.switch_vendor(constraints.columns, constraints.code)
-        self._apps = self._apps.switch_vendor(constraints.columns, constraints.code)
         self._gate = check_gate(self._matrix, constraints.accepts_kind, constraints.vendor.family)
 
     @property
@@ -128,15 +126,15 @@ class BatchEvaluation:
         is_short: Bools,
         where: Ints,
     ) -> ContainerJudgement:
-        matrix = self._select_matrix(request)
+        matrix = self._matrix
         if where.size < matrix.ids.size:
             matrix, refusals, is_short = matrix.select(where), refusals.select(where), is_short[where]
         result = self._fit(
             matrix,
             device_request,
             refusals,
-            self._compute_left(where, request),
-            self._get_previous_order(where, request),
+            self._compute_left(where),
+            self._get_previous_order(where),
         )
         # HAMi compares the counts before it looks at any device (`NodeInsufficientDevice`).
         result.verdict[:, is_short] = verdict_codes.NOT_REACHED
@@ -179,38 +177,29 @@ class BatchEvaluation:
             )
         return result
 
-    def _get_previous_order(self, where: Ints, request: VendorRequest) -> Ints | None:
-        """Get the order of the app container before; init containers all begin with the registered order, or with that
-        of the sidecar before them."""
-        return None if self._is_apart(request) or self._app_order is None else self._app_order[:, where]
-
-    def _is_apart(self, request: VendorRequest) -> bool:
-        """Tell whether the container sees nothing of what other containers of the pod take."""
-        return request.is_init and not self._constraints.vendor.rules.counts_sidecars
-
-    def _select_matrix(self, request: VendorRequest) -> DeviceMatrix:
-        return self._matrix if self._is_apart(request) else self._apps
+    def _get_previous_order(self, where: Ints) -> Ints | None:
+        """Get the order of the lasting container before; None before the first one, or where there is only one."""
+        return None if self._app_order is None else self._app_order[:, where]
 
     def _order(self, matrix: DeviceMatrix, device_request: DeviceRequest, before: Ints | None) -> Ints:
         counts = self._constraints.counts_request[matrix.kind]
         scores = score_devices(matrix, device_request, self._constraints.annotations.weights, counts)
         return derive_order(matrix, scores, self._constraints.annotations, before)
 
-    def _compute_left(self, where: Ints, request: VendorRequest) -> QuotaColumns | None:
+    def _compute_left(self, where: Ints) -> QuotaColumns | None:
         quota_left = self._constraints.quota_left
         if not quota_left.is_limited:
             return None
-        # Init containers end before app containers begin; what they take counts in `Peaks`.
-        taken = 0 * self._taken.memory if self._is_apart(request) else self._taken.memory
-        cores = 0 * self._taken.cores if self._is_apart(request) else self._taken.cores
-        return QuotaColumns(quota_left.memory_mib - taken[where], quota_left.cores - cores[where])
+        return QuotaColumns(
+            quota_left.memory_mib - self._taken.memory[where], quota_left.cores - self._taken.cores[where]
+        )
 
     def _take(self, device_request: DeviceRequest, result: Fit, memory: Ints, where: Ints) -> None:
         """Add what an app container took on the nodes that were judged together."""
         picked = result.picked & result.passed
-        self._apps.used_slots[:, where] += picked
-        self._apps.used_cores[:, where] += picked * device_request.cores
-        self._apps.used_memory[:, where] += picked * memory
+        self._matrix.used_slots[:, where] += picked
+        self._matrix.used_cores[:, where] += picked * device_request.cores
+        self._matrix.used_memory[:, where] += picked * memory
         self._taken.memory[where] += (picked * memory).sum(axis=0)
         self._taken.cores[where] += picked.sum(axis=0) * device_request.cores
 
@@ -222,18 +211,19 @@ class BatchEvaluation:
         refusals: FirstRefusals,
         where: Ints,
     ) -> ContainerJudgement:
-        matrix = self._select_matrix(request).select(where)
+        matrix = self._matrix.select(where)
         selected = refusals.select(where)
-        placed = {} if self._is_apart(request) else self._placements
-        order = self._order(matrix, device_request, self._get_previous_order(where, request))
+        order = self._order(matrix, device_request, self._get_previous_order(where))
         constraints = self._constraints
         peaks = self._peaks if not request.is_lasting and constraints.quota_left.is_limited else None
         if constraints.vendor.family in VENDOR_FITS:
             node_fits = fit_by_vendor(constraints, matrix, device_request, request, selected, order, self.state)
             self.state.add(constraints.vendor, matrix.ids, request, node_fits, constraints.annotations)
         else:
-            left = self._compute_left(where, request)
-            node_fits = fit_node_by_node(constraints, matrix, device_request, selected, order, left, placed, peaks)
+            left = self._compute_left(where)
+            node_fits = fit_node_by_node(
+                constraints, matrix, device_request, selected, order, left, self._placements, peaks
+            )
         if peaks is not None:
             peaks.add(constraints.vendor.word, matrix.ids, node_fits)
         if request.is_lasting:
@@ -249,19 +239,19 @@ class BatchEvaluation:
 
     def _take_pick(self, node: int, pick: Pick) -> None:
         cell = (pick.device.position, node)
-        self._apps.used_slots[cell] += pick.slots
+        self._matrix.used_slots[cell] += pick.slots
         if self._constraints.vendor.family is not Family.KUNLUN:  # HAMi counts the slot alone
-            self._apps.used_cores[cell] += pick.cores
-            self._apps.used_memory[cell] += pick.memory_mib
+            self._matrix.used_cores[cell] += pick.cores
+            self._matrix.used_memory[cell] += pick.memory_mib
         self._taken.memory[node] += pick.memory_mib
         self._taken.cores[node] += pick.cores
         if pick.mig:
-            self._placements.setdefault(int(self._apps.rows[cell]), []).append(pick.mig.placement)
+            self._placements.setdefault(int(self._matrix.rows[cell]), []).append(pick.mig.placement)
 
     def _keep(self, passed: Bools) -> None:
         if passed.all():
             return
-        self._matrix, self._apps = self._matrix.select(passed), self._apps.select(passed)
+        self._matrix = self._matrix.select(passed)
         self._gate = self._gate[:, passed]
         if self._app_order is not None:
             self._app_order = self._app_order[:, passed]
