@@ -46,6 +46,7 @@ _REASONS: Final = (
     (re.compile(r"node\(s\) had (?:untolerated )?taints? ?(?P<details>\{[^}]*\})?"), "scale_taint"),
     (re.compile(r"node\(s\) had untolerated taint\(s\)"), "scale_taint"),
     (re.compile(r"node\(s\) didn't match (?:Pod's node affinity|node selector)"), "scale_selector"),
+    (re.compile(r"node\(s\) (?:had volume node affinity conflict|didn't match PersistentVolume)"), "scale_volume"),
     (re.compile(r"Insufficient (?P<details>\S+)"), "scale_amount"),
 )  # fmt: skip
 
@@ -103,7 +104,8 @@ def _explain(facts: DiagnosisFacts, event: Statement, *, is_karpenter: bool) -> 
     pools = _describe_pools(event.text) if is_karpenter else None
     reasons = pools or _describe_reasons(event.text)
     refused = _list_refused_groups(facts)
-    words |= {"reasons": reasons or "", "refused": shorten_list(refused)}
+    steps = _list_steps(event.text, _POOL_REASONS if is_karpenter else _REASONS)
+    words |= {"reasons": reasons or "", "refused": shorten_list(refused), "steps": steps}
     clauses = ["pools"] if pools else ["reasons"] if reasons else [] if refused else ["words"]
     clauses += ["refused"] if refused else []
     evidence = [event.evidence]
@@ -209,6 +211,14 @@ def _describe_pools(text: str) -> InBothLanguages | None:
         pools[pool] += ((_RANKS[name], phrase) for phrase in added)
     nearest = sorted(pools.values(), key=lambda reasons: (len(reasons), max(rank for rank, _ in reasons)))
     return _join([_combine_reasons([phrase for _, phrase in reasons]) for reasons in nearest]) if nearest else None
+
+
+def _list_steps(text: str, reasons: Sequence[tuple[re.Pattern[str], str]]) -> InBothLanguages:
+    """List a step for each kind of reason, in the order of the text; a general one for a text without any."""
+    parts = re.split(r"; (?=\S)|, (?=\d)", text)
+    matched = (next((name for pattern, name in reasons if pattern.search(part)), "") for part in parts)
+    steps = [write_phrase(f"step_{name}") for name in dict.fromkeys(matched) if name] or [write_phrase("step_any")]
+    return InBothLanguages(en=" ".join(step.en for step in steps), zh="".join(step.zh for step in steps))
 
 
 def _describe_overhead(part: str) -> Iterator[InBothLanguages]:

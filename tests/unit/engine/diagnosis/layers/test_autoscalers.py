@@ -123,7 +123,7 @@ def test_karpenter_names_the_place_that_it_nominates() -> None:
             "1 does not match the pod's node selector or affinity",
         ),
         ("2 Insufficient nvidia.com/gpu", "nodes of 2 have too little nvidia.com/gpu"),
-        ("1 node(s) had volume node affinity conflict", "1 is out for: node(s) had volume node affinity conflict"),
+        ("1 node(s) had volume node affinity conflict", "1 is where the pod's volume can't be used"),
     ],
 )  # fmt: skip
 def test_node_groups_are_counted_by_the_reason_that_excludes_them(reason: str, phrase: str) -> None:
@@ -271,3 +271,44 @@ def test_a_node_that_came_and_does_not_help_ends_the_wait() -> None:
     assert (obstacle.code, obstacle.words["before"], obstacle.words["after"]) == ("AutoscalerAdded", 2, 3)
     assert list(obstacle.clauses) == ["reasons"]
     assert get_word(obstacle, "reasons") == "3 of 3 nodes have too little cpu left"
+
+
+@pytest.mark.parametrize(
+    ("event", "steps"),
+    [
+        (an_event("NotTriggerScaleUp", HEAD + "1 max node group size reached"), ["maximum size of a group"]),
+        (
+            an_event("NotTriggerScaleUp", HEAD + "2 in backoff after failed scale-up"),
+            ["tries a group in backoff again"],
+        ),
+        # The flags are those of the autoscaler's FAQ.
+        (an_event("NotTriggerScaleUp", HEAD + "1 max cluster cpu, memory limit reached"), ["--cores-total"]),
+        (
+            an_event(
+                "NotTriggerScaleUp",
+                HEAD + "1 node(s) had untolerated taint {a: b}, 2 node(s) had untolerated taint {c: d}, "
+                "1 node(s) didn't match Pod's node affinity/selector",
+            ),
+            ["give it a toleration", "nodeSelector"],
+        ),
+        (
+            an_event("NotTriggerScaleUp", HEAD + "1 node(s) had volume node affinity conflict"),
+            ["have a group with nodes there"],
+        ),
+        (an_event("NotTriggerScaleUp", HEAD + "2 Insufficient nvidia.com/gpu"), ["no more than one empty node"]),
+        (an_event("NotTriggerScaleUp", HEAD + "1 of a reason of its own"), ["Correct the pod's selector, tolerations"]),
+        (write_as_karpenter("FailedScheduling", "Failed to schedule pod"), ["Correct the pod's selector, tolerations"]),
+        (
+            write_as_karpenter(
+                "FailedScheduling",
+                'Failed to schedule pod, all available instance types exceed limits for nodepool: "a"; '
+                'incompatible with nodepool "b", did not tolerate gpu=true:NoSchedule',
+            ),
+            ["`spec.limits`", "give it a toleration"],
+        ),
+    ],
+)
+def test_each_reason_has_its_step(event: Evidence, steps: list[str]) -> None:
+    written = str(get_word(explain(event), "steps"))
+    assert all(step in written for step in steps)
+    assert written.count("give it a toleration") <= 1
