@@ -5,7 +5,7 @@ collects them of a pod, ``list_workload_moments`` those of a Workload of Kueue, 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from engine.diagnosis.facts import DiagnosisFacts, PodOnCluster
@@ -29,6 +29,9 @@ ORDER: Final[tuple[TimelineEvent, ...]] = (
     "chosen", "bound", "allocated", "started", "rejected", "ended",
 )  # fmt: skip
 """Order of events with equal times: objects have whole seconds."""
+_OF_ONE_TRY: Final = timedelta(seconds=5)
+"""Limit of the time between the records of one try: the condition has whole seconds, and the event is written later."""
+_NO_TIME: Final = timedelta(microseconds=1)
 _KUEUE_REPORTERS: Final = "kueue-controller"
 _MAX_UNIX_SECONDS: Final = 2**33
 _STATUSES: Final = ("initContainerStatuses", "containerStatuses")
@@ -93,7 +96,7 @@ def _merge(moments: Iterable[Moment]) -> list[Moment]:
             merged["tried again"] = later._replace(tries=max(former.tries, moment.tries))
     _drop_tries_before(merged, merged.get("released"))
     tried, again = merged.get("tried"), merged.get("tried again")
-    if tried and again and again.time <= tried.time:
+    if tried and again and again.time - tried.time < (_OF_ONE_TRY if again.tries <= 1 else _NO_TIME):
         del merged["tried again"]
     return list(merged.values())
 

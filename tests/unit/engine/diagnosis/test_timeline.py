@@ -146,6 +146,20 @@ def test_a_pod_that_its_kubelet_refused_was_rejected_at_the_time_of_the_event() 
     diagnosis = diagnose_case(a_pod(spec={"nodeName": "n1"}, status=status), refused)
     assert diagnosis.state == "rejected"
     assert list_events(diagnosis)[-1] == ("rejected", 2.0)
+    # It waits for nothing any more: nobody tries it again.
+    assert [(layer, is_open) for layer, _, is_open in list_waits_by_layer(diagnosis)] == [
+        ("nodes", False),
+        ("start", False),
+    ]
+
+
+def test_the_records_of_one_try_are_one_moment() -> None:
+    words = "0/1 nodes are available: 1 Insufficient cpu."
+    once = an_event("FailedScheduling", words, time="2026-11-24T08:00:04Z")
+    events = [event for event, _ in list_events(diagnose_case(a_pod(refusal=words), once))]
+    assert events == ["created", "tried"]
+    later = an_event("FailedScheduling", words, time="2026-11-24T08:20:00Z")
+    assert "tried again" in [event for event, _ in list_events(diagnose_case(a_pod(refusal=words), later))]
 
 
 def test_claims_and_hamis_choice_have_their_times() -> None:
