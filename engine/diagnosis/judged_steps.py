@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final, Literal
 
+from engine.diagnosis.counted_reasons import parse_counted_reasons
 from engine.diagnosis.facts import DiagnosisFacts, Evidence
 from engine.diagnosis.headline import FITS_NOW
 from engine.diagnosis.layers.group_members import find_group
@@ -54,7 +55,7 @@ def uses_judged(steps: Iterable[TreeStep]) -> bool:
 def compare_with_scheduler(facts: DiagnosisFacts, judged: JudgedPod | None) -> CountComparison | None:
     """Compare verdicts on the objects with the scheduler's counts; those of a reader where none are given now."""
     attempt = facts.attempt
-    theirs = dict(attempt.refused_nodes) if attempt else {}
+    theirs = dict(attempt.refused_nodes) if attempt else _count_stated(facts)
     if judged and not (judged.fitting and _is_explained(facts)):
         of_filters = {reason: count for reason, count in theirs.items() if not is_of_extender(reason)}
         is_equal = sum_by_obstacle(of_filters) == sum_by_obstacle(judged.counts)
@@ -68,6 +69,13 @@ def compare_with_scheduler(facts: DiagnosisFacts, judged: JudgedPod | None) -> C
         return None
     reconstruction = attempt.reconstruction
     return _write_comparison(reconstruction.agreement, reconstruction.counts, theirs, reconstruction.unread)
+
+
+def _count_stated(facts: DiagnosisFacts) -> dict[str, int]:
+    """Count the nodes by reason as the pod's condition does, where no attempt was recorded."""
+    condition = facts.pod.find_condition("PodScheduled") if facts.pod else None
+    counted = parse_counted_reasons(condition.message) if condition and condition.status == "False" else None
+    return dict(counted.reasons) if counted else {}
 
 
 def _is_explained(facts: DiagnosisFacts) -> bool:

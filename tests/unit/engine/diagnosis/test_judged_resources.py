@@ -68,7 +68,7 @@ def test_an_amount_is_described_on_the_nodes_that_offer_some_where_another_has_e
     )  # fmt: skip
     amounts = obstacles["InsufficientResource"]
     assert get_words(amounts, "resource", "asked", "free", "node") == ("cpu", "4", "3", "n1")
-    assert (amounts.nodes, amounts.clauses) == (["n1", "n2"], ["amounts", "nodes"])
+    assert (amounts.nodes, amounts.clauses) == (["n1", "n2"], ["nodes", "amounts"])
     assert list_evidence(amounts) == ["Insufficient cpu: 3 free", "Insufficient cpu: 2.5 free"]
     missing = obstacles["NodeWithoutResource"]
     assert (missing.nodes, get_words(missing, "resource")) == (["n3"], (GPU,))
@@ -180,7 +180,7 @@ def test_a_node_with_sick_devices_has_their_number() -> None:
     assert [obstacle.words[name] for name in ("asked", "node", "capacity", "allocatable", "used", "unhealthy")] == [
         "2", "n1", 8, 6, 5, 2,
     ]  # fmt: skip
-    assert obstacle.nodes == ["n1"]
+    assert (obstacle.nodes, obstacle.clauses) == (["n1"], [])
     assert (obstacle.numbers["asked"], obstacle.numbers["capacity"], obstacle.numbers["allocatable"]) == (2, 8, 6)
     # The six devices that work are enough for the pod, and the other pod has five.
     assert get_words(obstacles["ResourceInUse"], "free") == ("1",)
@@ -238,6 +238,8 @@ def test_a_closed_node_that_is_full_as_well_does_not_have_the_resource() -> None
 def test_amounts_are_what_is_certain_where_pods_were_not_read() -> None:
     obstacles = find_obstacles(a_pod(gpu="2"), a_node("n1", gpu="4"), a_node("n2", gpu="1"), unread=("Pod",))
     assert get_words(obstacles["InsufficientResource"], "free", "node") == ("1", "n2")
+    # The amounts name the only node already.
+    assert (obstacles["InsufficientResource"].nodes, obstacles["InsufficientResource"].clauses) == (["n2"], ["amounts"])
 
 
 def test_a_closed_node_that_is_overcommitted_is_named_next_to_one_with_enough() -> None:

@@ -1,12 +1,13 @@
 """The scheduler's counts of nodes against verdicts that were worked out on objects; the counts are set by hand."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from engine.diagnosis.facts import DiagnosisFacts
+from engine.diagnosis.facts import DiagnosisFacts, Evidence, PodOnCluster
 from engine.diagnosis.headline import FITS_NOW
 from engine.diagnosis.judged_steps import (
     check_judged,
@@ -18,7 +19,7 @@ from engine.diagnosis.judged_steps import (
     uses_judged,
 )
 from engine.diagnosis.outcome import FoundObstacle, JudgedPod, TreeStep
-from schemas.events import AttemptSummarized, Reconstruction
+from schemas.events import AttemptSummarized, Condition, Reconstruction
 from tests.support.builders.events import STARTED, a_summary
 
 CPU, TAINT = "Insufficient cpu", "node(s) had untolerated taint(s)"
@@ -134,6 +135,16 @@ def test_where_a_node_fits_now_only_what_the_scheduler_counted_is_an_obstacle(
     assert list_codes(step) == [*codes, FITS_NOW]
     # Where none fits, all of them are.
     assert len(check_judged(ask(attempt), a_judgement({}, [], obstacles)).obstacles) == 3
+
+
+@pytest.mark.parametrize(("status", "agreement"), [("False", "equal"), ("True", "not compared")])
+def test_without_an_attempt_the_counts_are_those_of_the_pods_condition(status: str, agreement: str) -> None:
+    refusal = Condition(type="PodScheduled", status=status, message="0/3 nodes are available: 3 Insufficient cpu.")
+    facts = replace(ask(None), pod=PodOnCluster(Evidence("pod", "p"), conditions=[refusal]))
+    comparison = compare_with_scheduler(facts, a_judgement({CPU: 3}))
+    assert comparison
+    assert comparison.agreement == agreement
+    assert comparison.scheduler_counts == ({CPU: 3} if status == "False" else {})
 
 
 @pytest.mark.parametrize(
