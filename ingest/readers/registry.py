@@ -93,7 +93,7 @@ def _create_kube_scheduler_reader(cluster: str, facts: LogFacts) -> WaitingReade
 def _create_volcano_reader(cluster: str, facts: LogFacts) -> WaitingReader:
     from ingest.readers.volcano.reader import VolcanoLog
 
-    return VolcanoLog(facts.zone, cluster=cluster)
+    return VolcanoLog(facts.zone, cluster=cluster, note=facts.note)
 
 
 def _is_hami_line(line: bytes) -> bool:

@@ -10,12 +10,13 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
 from typing import Final
 
+from engine.diagnosis.logged_facts import UnfinishedAttempt
 from ingest.lines import klog
 from ingest.lines.blocks import Lines
 from ingest.readers.kube.line_attempts import LineAttempts, OpenTry, split_pod
 from ingest.readers.kube.scheduling_events import EventKind, SchedulingEvent
 from ingest.readers.volcano.grammar import FILES, OWN_WORDS
-from ingest.reading.protocol import EVENT, NOISE, Counts
+from ingest.reading.protocol import EVENT, NOISE, Counts, NoteFact
 from schemas.events import DEFAULT_CLUSTER, Event, PodRef
 
 SOURCE: Final = "volcano-log"
@@ -54,10 +55,11 @@ _SESSION: Final = re.compile(rb"(?:Open|Close) Session ")
 class VolcanoLog:
     """Reads what Volcano's scheduler prints. See ``ingest.reading.protocol.LogReader``."""
 
-    def __init__(self, zone: tzinfo = UTC, *, cluster: str = DEFAULT_CLUSTER) -> None:
-        """Start without lines. ``zone``: the log's time zone."""
+    def __init__(self, zone: tzinfo = UTC, *, cluster: str = DEFAULT_CLUSTER, note: NoteFact | None = None) -> None:
+        """Start without lines. ``zone``: the log's time zone; ``note`` takes attempts whose session has no end."""
         self._attempts = LineAttempts(cluster, SOURCE, VERSION)
         self._zone = zone
+        self._note = note
         self._now: datetime | None = None
         self._lacking: dict[tuple[str, str], str] = {}
         """By task and node, the resource that the node lacks, from the line that compares them."""
@@ -154,11 +156,15 @@ class VolcanoLog:
                 self._end(pod, now, "")
 
     def close(self) -> Iterable[Event]:
-        """End what is open; a choice whose session has not ended may still be given back."""
+        """End what is open, and note the others: a choice whose session has not ended may still be given back."""
         for name, attempt in list(self._attempts.memory.open.items()):
             pod = split_pod(name)
-            if pod is not None and attempt.refused and not attempt.chosen:
+            if pod is None:
+                continue
+            if attempt.refused and not attempt.chosen:
                 self._end(pod, attempt.started_at, "")
+            elif self._note:
+                self._note(UnfinishedAttempt(pod.namespace, pod.name, "", SCHEDULER, attempt.started_at, reader=SOURCE))
         self._attempts.memory.open.clear()
         return self._attempts.take()
 

@@ -1,5 +1,6 @@
 """Volcano's log: refused nodes of a session, gangs that give back their nodes, and lines that are no decision."""
 
+from engine.diagnosis.logged_facts import EarlierAttempts, LoggedFact, UnfinishedAttempt
 from ingest.readers.registry import find_source
 from ingest.readers.volcano.grammar import is_volcano_line
 from ingest.readers.volcano.reader import VolcanoLog
@@ -41,6 +42,18 @@ def test_a_gang_that_is_not_ready_gives_its_node_back() -> None:
     (end,) = list_ends(read_lines(VolcanoLog(), [OPEN, binding, waiting, CLOSE]))
     assert end.chosen is None
     assert "pod group is not ready" in (end.error or end.scheduler_message)
+
+
+def test_a_choice_whose_session_has_no_end_is_noted_as_unfinished() -> None:
+    """A gang that is not ready gives its nodes back at the end of the session: until then nothing is certain."""
+    noted: list[LoggedFact | UnfinishedAttempt | EarlierAttempts] = []
+    binding = write_klog("Binding Task <ml/p> to node <n1>", "session.go", 2)
+    assert list_ends(read_lines(VolcanoLog(note=noted.append), [OPEN, binding])) == []
+    (unfinished,) = noted
+    assert isinstance(unfinished, UnfinishedAttempt)
+    assert (unfinished.pod, unfinished.scheduler, unfinished.reader) == ("ml/p", "volcano", "volcano-log")
+    assert read_lines(VolcanoLog(note=noted.append), [OPEN, *REFUSED])
+    assert len(noted) == 1
 
 
 def test_its_lines_are_recognised_and_others_are_not() -> None:
