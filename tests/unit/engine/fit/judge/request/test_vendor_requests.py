@@ -1,5 +1,6 @@
 """Requests of other vendors, in the units that HAMi documents for their resources."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -128,6 +129,21 @@ def test_limits_count_before_requests() -> None:
     assert request.devices == 1
 
 
-@pytest.mark.parametrize(("cores", "split"), [(1, (1, 1)), (2, (1, 2)), (3, None), (6, (3, 2))])
-def test_neuron_cores_fill_devices(cores: int, split: tuple[int, int] | None) -> None:
-    assert split_cores(cores, catalog.NEURON) == split
+@pytest.mark.parametrize(
+    ("device_cores", "cores", "split"),
+    [
+        (2, 1, (1, 1)),
+        (2, 2, (1, 2)),
+        (2, 6, (3, 2)),
+        (2, 3, None),
+        (4, 4, (2, 2)),
+        (0, 4, (2, 2)),
+        (1, INT32_MAX + 1, None),
+    ],
+)
+def test_neuron_cores_fill_devices_of_the_size_that_nodes_have(
+    device_cores: int, cores: int, split: tuple[int, int] | None
+) -> None:
+    """Expected: the table of HAMi 2.10's own `Test_splitCoreRequest`; 0 is the size before a node is registered."""
+    amounts = replace(catalog.NEURON.amounts, default_cores=device_cores)
+    assert split_cores(cores, replace(catalog.NEURON, amounts=amounts)) == split
