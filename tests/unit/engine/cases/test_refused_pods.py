@@ -99,7 +99,6 @@ def test_an_amount_that_no_node_has_is_the_obstacle_also_behind_a_taint() -> Non
     ],
 )
 def test_nodes_outside_the_named_ones_have_the_words_of_the_release(minor: int, words: str) -> None:
-    """The text changed in 1.32 (kubernetes/kubernetes, `schedule_one.go`)."""
     pod = a_pod(cpu="16")
     fields = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
     affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [fields]}]}}
@@ -241,7 +240,7 @@ def test_only_so_many_different_nodes_are_explained() -> None:
 
 
 def test_a_binding_of_devices_that_took_too_long_is_a_matter_of_the_time() -> None:
-    """A claim whose devices wait for conditions is given back 600 s after its allocation (`bindingTimeout`)."""
+    """kube-scheduler's plugin DynamicResources waits `BindingTimeoutDefaultSeconds`, 600, for the conditions of devices."""
     status = claims.an_allocation("gpu", bindingConditions=["ready"])
     status["allocation"]["allocationTimestamp"] = "2026-01-02T11:00:00Z"
     objects = [a_node(), claims.a_class(), claims.a_slice(claims.a_device("gpu")), claims.a_claim(status=status)]
