@@ -240,7 +240,7 @@ def test_only_so_many_different_nodes_are_explained() -> None:
 
 
 def test_a_binding_of_devices_that_took_too_long_is_a_matter_of_the_time() -> None:
-    """kube-scheduler's plugin DynamicResources waits `BindingTimeoutDefaultSeconds`, 600, for the conditions of devices."""
+    """DynamicResources waits `BindingTimeoutDefaultSeconds`, 600 s, for the binding conditions of devices."""
     status = claims.an_allocation("gpu", bindingConditions=["ready"])
     status["allocation"]["allocationTimestamp"] = "2026-01-02T11:00:00Z"
     objects = [a_node(), claims.a_class(), claims.a_slice(claims.a_device("gpu")), claims.a_claim(status=status)]
