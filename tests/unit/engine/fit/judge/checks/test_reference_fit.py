@@ -201,8 +201,8 @@ def test_peaks_limit_what_an_init_container_gets() -> None:
 
 def test_the_largest_share_of_each_device_counts() -> None:
     before = {"GPU-0": (1000, 30), "GPU-2": (1, 1)}
-    peaks = raise_peaks(before, [a_pick(0, 2000, 20), a_pick(1, 500, 0)])
-    assert peaks == {"GPU-0": (2000, 30), "GPU-1": (500, 0), "GPU-2": (1, 1)}
+    peaks = raise_peaks(before, [a_pick(0, 2000, 20), a_pick(1, 500, 0), a_pick(3, 0, 5)])
+    assert peaks == {"GPU-0": (2000, 30), "GPU-1": (500, 0), "GPU-2": (1, 1), "GPU-3": (0, 5)}
     assert before == {"GPU-0": (1000, 30), "GPU-2": (1, 1)}
 
 
@@ -237,7 +237,7 @@ def test_a_mig_device_gives_several_instances_of_one_container() -> None:
     assert device.placements == [Placement(2, 1)]
 
 
-def test_a_mig_device_without_room_is_infeasible() -> None:
+def test_a_mig_device_without_a_free_placement_is_infeasible() -> None:
     infeasible, in_vain = "CardMigTopologyInfeasible", "AllocatedCardsInsufficientRequest"
     full = a_mig_device(placements=[Placement(0, 3)])
     assert list_looks(fit([full], a_request(memory_mib=1000))) == [(0, infeasible)]
