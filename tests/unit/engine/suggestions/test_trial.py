@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -223,9 +224,18 @@ def test_flags_are_cordon_and_health() -> None:
     ]
 
 
-def test_a_cluster_with_changed_columns_needs_another_trial() -> None:
+def test_answers_are_not_remembered_over_changes_of_some_devices() -> None:
     columns = build_columns()
     trial = a_trial(columns)
-    assert not trial.fits(an_ask())
+    (row,) = find_rows(columns, "a", "is_cordoned", value=True)
+    for is_cordoned in (True, False, True):
+        with trial.with_flags("is_cordoned", [row], value=is_cordoned):
+            assert trial.list_candidates(an_ask()) == ([] if is_cordoned else ["a"])
+
+
+def test_a_copy_of_a_trial_answers_for_columns_that_changed() -> None:
+    columns = build_columns()
+    trial = a_trial(columns)
+    assert trial.list_candidates(an_ask()) == []
     columns.delete_pod("holder")
-    assert a_trial(columns).fits(an_ask())
+    assert replace(trial).list_candidates(an_ask()) == ["b"]
