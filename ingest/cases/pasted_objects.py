@@ -1,4 +1,4 @@
-"""Objects in YAML or JSON that stand between the sentences of a pasted text."""
+"""Objects in YAML or JSON that stand between the sentences of a pasted text, and its lines without marks."""
 
 import re
 from collections.abc import Sequence
@@ -25,6 +25,11 @@ DESCRIBES: Final = re.compile(
 _OBJECT_START: Final = re.compile(r"(?:- )?(?:apiVersion|kind): |(?:status|conditions|state):\s*$|[{\[]\s*$|\[\{\"")
 _FIRST_FIELD: Final = re.compile(r"(?P<field>apiVersion|kind): ")
 _LINK: Final = re.compile(r"\[([\w./-]+)\]\(https?://\1\)")
+_LONG_WORD: Final = re.compile(r"([\w+/=.-]{512})[\w+/=.-]+")
+"""Longer than a namespace with a name (317): base64, on which expressions would take time with the square of it."""
+_QUOTE: Final = re.compile(r"^(?:> ?)+")
+_BOX: Final = re.compile(r"^\s*\u2502 ?|\s*\u2502\s*$")
+"""Frame of a terminal's window."""
 _COMMENT: Final = re.compile(r"^# ?")
 _ELISION: Final = re.compile(r"^\s*(?:- )?(?:\.{3,}|\u2026+)\s*$")
 """Line in the place of fields that the author left out."""
@@ -33,12 +38,19 @@ _PROSE: Final = re.compile(r"(?![a-z][\w.-]*:(?:\s|$)|[\s{}\[\]\"#-]|$)")
 """Line at the margin that YAML or JSON of an object does not have."""
 
 
-def strip_links(text: str) -> str:
+def clean_lines(content: str) -> list[str]:
+    """Take the marks of Markdown, mail and terminals off the lines of a text."""
+    content = _LONG_WORD.sub(r"\1", _strip_links(content.replace("\r\n", "\n").replace("\t", "    ")))
+    lines = dedent("\n".join(_BOX.sub("", _QUOTE.sub("", line)) for line in content.split("\n"))).split("\n")
+    return _strip_comment_marks(lines)
+
+
+def _strip_links(text: str) -> str:
     """Strip the links that editors of Markdown make of names with a dot: `[nvidia.com/gpu](http://nvidia.com/gpu)`."""
     return _LINK.sub(r"\1", text)
 
 
-def strip_comment_marks(lines: Sequence[str]) -> list[str]:
+def _strip_comment_marks(lines: Sequence[str]) -> list[str]:
     """Take the marks of comments off objects that stand behind them, where the text has no other object."""
     if any(_FIRST_FIELD.match(line) for line in lines):
         return list(lines)

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from textwrap import dedent
 from typing import Any, Final
 
 from engine.cases.workload_words import VOLCANO_JOB
@@ -32,7 +31,7 @@ from ingest.cases.event_subjects import (
 )
 from ingest.cases.kubectl_tables import parse_table
 from ingest.cases.pasted_fragments import UNNAMED_WORKLOAD, join_wrapped, parse_fragment
-from ingest.cases.pasted_objects import DESCRIBES, FENCE, PROMPT, strip_comment_marks, strip_links, take_objects
+from ingest.cases.pasted_objects import DESCRIBES, FENCE, PROMPT, clean_lines, take_objects
 from ingest.cases.pasted_rows import parse_log_line, parse_row, parse_statement
 from ingest.cases.plugin_log import list_served_pods
 from ingest.cases.stated_names import list_stated_pods
@@ -45,9 +44,6 @@ from schemas.json_types import Json
 
 MAX_PASTED_BYTES: Final = 1024**2
 """Largest text that is searched for pasted parts; longer ones are logs."""
-_QUOTE: Final = re.compile(r"^(?:> ?)+")
-_BOX: Final = re.compile(r"^\s*\u2502 ?|\s*\u2502\s*$")
-"""Frame of a terminal's window."""
 _NAME: Final = re.compile(r"^(?P<indent>\s*)Name:\s+\S")
 _FOLLOWS_NAME: Final = re.compile(r"^\s*(?:Namespace|Roles|Labels):")
 _MAX_LINES_TO_LABELS: Final = 12
@@ -94,18 +90,13 @@ _DENIED: Final = re.compile(r"denied the request: \[[\w-]+\]")
 _RULE: Final = re.compile(r"\[[\w-]+\] ")
 """Beginning of a rule of Gatekeeper, which writes each broken one into a line of its own."""
 
-_LONG_WORD: Final = re.compile(r"([\w+/=.-]{512})[\w+/=.-]+")
-"""Longer than a namespace with a name (317): base64, on which expressions would take time with the square of it."""
-
 
 def parse_pasted(content: str, written_at: datetime, *, is_log: bool = False, logged_pod: str = "") -> list[Json]:
     """Parse what a text holds besides prose. ``is_log``: a scheduler's log is in it too, whose lines are left out.
 
     ``logged_pod``: the only pod of that log, whose events those without a name are.
     """
-    content = _LONG_WORD.sub(r"\1", strip_links(content.replace("\r\n", "\n").replace("\t", "    ")))
-    lines = dedent("\n".join(_BOX.sub("", _QUOTE.sub("", line)) for line in content.split("\n"))).split("\n")
-    lines = unwrap_lines(join_table_rows(join_console_lines(strip_comment_marks(lines))))
+    lines = unwrap_lines(join_table_rows(join_console_lines(clean_lines(content))))
     objects = [*rename_unnamed(take_objects(lines)), *list_served_pods(lines), *list_stopped_queues(lines)]
     reading = _PastedReading(written_at, UnnamedPods(logged_pod), is_log=is_log)
     reading.read(join_scalars(lines))
