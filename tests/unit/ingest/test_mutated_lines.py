@@ -23,7 +23,7 @@ OFTEN = {
     "placements-and-alerts": ("used", "rejected"),
     "snapshot": ("unfit", "fits", "pod rejected"),
     "claims": ("fits", "refused before the nodes", "claim rejected"),
-    "pasted-objects": ("explained, simulated", "explained, pod rejected", "rejected"),
+    "pasted-objects": ("explained, simulated", "explained, pod rejected", "nothing explained, no pod"),
     "simulations": ("refused, not judged", "fits, not judged", "refused, gang counted"),
 }
 """Outcomes that a suite without them would not be worth its time."""

@@ -69,8 +69,8 @@ def test_another_failure_of_the_bind_is_stated_in_its_words(error: str) -> None:
 def test_a_bound_pod_is_placed() -> None:
     diagnosis = answer({"bound": True, "error": "", "lock_holder": None})
     assert (diagnosis.state, diagnosis.obstacle) == ("placed", None)
-    booked = "(NVIDIA A100-SXM4-80GB): 20,480 MiB, 20 % of its compute"
-    devices = f"GPU-2f5b9a1e-70c4-4a3b-9d0e-51f0c6b3c7aa {booked}; GPU-93d5f1b0-1c0a-4be7-8f0f-8b8a2a7cd0bb {booked}"
+    uuids = "GPU-2f5b9a1e-70c4-4a3b-9d0e-51f0c6b3c7aa, GPU-93d5f1b0-1c0a-4be7-8f0f-8b8a2a7cd0bb"
+    devices = f"{uuids} (NVIDIA A100-SXM4-80GB): 20,480 MiB and 20 % of the compute of each"
     assert diagnosis.sentence.en == f"The pod is on node node5, with {devices}."
 
 
