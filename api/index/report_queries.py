@@ -35,8 +35,8 @@ _MAX_CAUSES: Final = 50
 _MAX_OBSTACLES: Final = 1_000
 """More than the catalogue has."""
 _MAX_NAMESPACES: Final = 1_000
-MAX_WAITS: Final = 2_000
-"""Maximum number of waiting pods among whose requests the smallest is found."""
+_MAX_REQUESTS: Final = 1_000
+"""Maximum number of different requests, with their obstacles, among which the smallest is found."""
 _WAITED: Final = """
 if (doc['placement_seconds'].size() == 0) { return 0; }
 return doc['placement_seconds'].value * doc['devices'].size();
@@ -51,18 +51,24 @@ return Math.max(0, until - since) / 1000 * doc['devices'].size();
 
 
 def build_waiting_query(cluster: str, namespace: str | None, since: str) -> Json:
-    """Build the search for waiting pods by main obstacle: devices, and devices times the time of the first attempt."""
+    """Build the search for waiting pods by main obstacle: devices, and devices times the time of the first attempt; and
+    one pod of each request."""
     sums = {"devices": {"sum": {"field": "asked_devices"}}, "began": {"sum": {"field": "asked_devices_seconds"}}}
     causes = {"terms": {"field": "obstacle", "missing": "", "size": _MAX_CAUSES}, "aggs": sums}
     namespaces = {"terms": {"field": "namespace", "size": _MAX_NAMESPACES}, "aggs": sums}
+    requests = {
+        "terms": {"field": "obstacle_group", "size": _MAX_REQUESTS},
+        "aggs": {"example": {"top_hits": {"size": 1, "_source": ["wait"]}}},
+    }
     clauses = [match_cluster(cluster), match_term("state", WAITING), *match_terms({"namespace": namespace})]
     return {
         "query": combine([*clauses, match_tried_since(since)]),
-        "size": MAX_WAITS,
-        "_source": ["wait"],
+        "size": 0,
         "track_total_hits": True,
-        "aggs": {"causes": causes, "namespaces": namespaces, "layers": LAYERS_OF_WAITS, **sums},
-    }
+        "aggs": {
+            "causes": causes, "namespaces": namespaces, "layers": LAYERS_OF_WAITS, "requests": requests, **sums
+        },
+    }  # fmt: skip
 
 
 def _count_waiting_hours(sums: Mapping[str, Any], at_seconds: float) -> float:
@@ -86,9 +92,9 @@ def parse_waiting(answer: Json, at_seconds: float) -> Waited:
 
 def find_smallest_request(answer: Json) -> int | None:
     """Find the least memory of one device that a waiting pod of ``build_waiting_query`` requests."""
-    waits = [
-        PodWait.model_validate(hit["_source"]["wait"]) for hit in answer["hits"]["hits"] if hit["_source"].get("wait")
-    ]
+    buckets = answer.get("aggregations", {}).get("requests", {}).get("buckets", [])
+    sources = [bucket["example"]["hits"]["hits"][0]["_source"] for bucket in buckets]
+    waits = [PodWait.model_validate(source["wait"]) for source in sources if source.get("wait")]
     return min((wait.asked.memory_mib for wait in waits if wait.asked and wait.asked.memory_mib), default=None)
 
 

@@ -8,11 +8,15 @@ import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
+from api.index.report_queries import build_waiting_query, find_smallest_request
 from engine.diagnosis.waiting import derive_wait
+from schemas.codec.records import format_rfc3339
 from schemas.events import DeviceAllocation, PodDescription, PodRef, Request
+from schemas.indices import POD_STATES
 from schemas.placements import PodPlacement
 from tests.support.builders.events import build_trends
 from tests.support.harness.api_process import Served
@@ -34,8 +38,8 @@ def build_count(minutes: int, result: str, dimension: str, value: str, attempts:
     )
 
 
-def a_waiting_attempt(pod: str, devices: int, hours: float, reason: str) -> Any:
-    request = Request(container="main", vendor="NVIDIA", count=devices, memory_mib=3000)
+def a_waiting_attempt(pod: str, devices: int, hours: float, reason: str, memory_mib: int = 3000) -> Any:
+    request = Request(container="main", vendor="NVIDIA", count=devices, memory_mib=memory_mib)
     attempt = an_attempt(f"{NAMESPACE}/{pod}-{NAMESPACE}", started_at=NOW - timedelta(minutes=2), reason=reason)
     attempt = attempt.model_copy(update={"requests": [request], "first_judged_at": NOW - timedelta(hours=hours)})
     return attempt.model_copy(update={"wait": derive_wait(attempt)})
@@ -82,7 +86,7 @@ def filled(filling: Filling) -> Filling:
     filling.index(
         a_waiting_attempt("one", 2, 3, MEMORY),
         a_waiting_attempt("two", 4, 1, MEMORY),
-        a_waiting_attempt("three", 1, 2, NUMA),
+        a_waiting_attempt("three", 1, 2, NUMA, 2000),
     )
     filling.index_placements(
         a_placed_pod("slow", 4, timedelta(hours=2), NUMA, MEMORY).model_copy(update={"layer_seconds": SLOW}),
@@ -161,6 +165,13 @@ def test_every_number_is_what_was_recorded(filled: Filling, api: Served) -> None
     assert times["p99_seconds"] == pytest.approx(7200, rel=0.05)
     assert report["time_to_start"]["p99_seconds"] == pytest.approx(7205, rel=0.05)
     assert [(finding["finding"], finding["count"]) for finding in report["findings"]] == [("Overcommitted", 2)]
+
+
+def test_the_smallest_request_of_all_that_wait_is_found(filled: Filling, api: Served) -> None:
+    assert api.get("/api/v1/reports/failures", namespace=NAMESPACE).json()["waiting"]["pods"] == 3
+    query = build_waiting_query("default", NAMESPACE, format_rfc3339(NOW - timedelta(hours=1)))
+    answer = httpx.post(f"{filled.url}/{POD_STATES.alias}/_search", json=query, timeout=30)
+    assert find_smallest_request(answer.raise_for_status().json()) == 2000
 
 
 def test_the_report_is_a_table_a_page_and_markdown(filled: Filling, api: Served) -> None:
