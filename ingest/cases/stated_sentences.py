@@ -7,6 +7,7 @@ stands alone, behind a mark or behind a word that reports it, and that continues
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from engine.diagnosis.layers.kubelet import ALLOCATION_FAILED
@@ -77,13 +78,6 @@ class PastedEvent:
     """Node of the kubelet that reports the event; empty where no column names it."""
     time: str = ""
     """Time that stands in the row itself, in ISO 8601; empty where an age or nothing does."""
-
-    def is_beginning_of(self, other: "PastedEvent") -> bool:
-        """Tell whether the other event has the same subject and reason, and continues behind these words."""
-        is_same = (self.reason, self.kind, self.namespace, self.name) == (
-            other.reason, other.kind, other.namespace, other.name,
-        )  # fmt: skip
-        return is_same and bool(self.note) and self.note != other.note and other.note.startswith(self.note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,9 +208,19 @@ def find_sentence(line: str, *, is_quotation: bool = False) -> PastedEvent | Non
 
 
 def drop_cut_copies(events: Iterable[PastedEvent]) -> list[PastedEvent]:
-    """Drop the events whose words are the beginning of another one's: a copy of it that ends too early."""
+    """Drop the events whose words are the beginning of another one's with the same subject and reason: a copy of it
+    that ends too early."""
     events = list(events)
-    return [event for event in events if not any(map(event.is_beginning_of, events))]
+    words = sorted({_identify_words(event) for event in events if event.note})
+    # In this order, what begins with the words stands right behind them.
+    cut = {
+        former for former, latter in pairwise(words) if former[:-1] == latter[:-1] and latter[-1].startswith(former[-1])
+    }
+    return [event for event in events if _identify_words(event) not in cut]
+
+
+def _identify_words(event: PastedEvent) -> tuple[str, ...]:
+    return event.reason, event.kind, event.namespace, event.name, event.note
 
 
 def name_by_words(event: PastedEvent) -> PastedEvent:
