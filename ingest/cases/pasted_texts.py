@@ -34,7 +34,7 @@ from ingest.cases.pasted_fragments import UNNAMED_WORKLOAD, join_wrapped, parse_
 from ingest.cases.pasted_objects import DESCRIBES, FENCE, PROMPT, clean_lines, take_objects
 from ingest.cases.pasted_rows import parse_log_line, parse_row, parse_statement
 from ingest.cases.plugin_log import list_served_pods
-from ingest.cases.stated_names import list_stated_pods
+from ingest.cases.stated_names import QUEUED, list_stated_pods
 from ingest.cases.stated_sentences import PastedEvent, drop_cut_copies, name_by_words
 from ingest.cases.stopped_queues import list_stopped_queues
 from ingest.cases.unnamed_pods import DEFAULT_NAME, UnnamedPods, rename_unnamed
@@ -65,11 +65,7 @@ _FILTERED: Final = re.compile(
     r"(?P<namespace>[a-z0-9][\w-]*)/(?P<name>[a-z0-9][\w.-]*)"
 )
 """Words of HAMi about the pod of a table."""
-_QUEUED: Final = re.compile(
-    r"(?P<namespace>[a-z0-9][\w-]*)/(?P<name>[a-z0-9][\w.-]*) is queued and waiting for allocation"
-)
-"""Words of YuniKorn about the pod of a table."""
-_OF_TABLE: Final = (ASSIGNED, _FILTERED, _QUEUED)
+_OF_TABLE: Final = (ASSIGNED, _FILTERED, QUEUED)
 """Words that name the pod of a table, the surest first."""
 _SPAWNED: Final = re.compile(r"\bpod/(?P<name>[a-z0-9][\w.-]*) did not start\b")
 """Words of JupyterHub, before the events of the pod."""

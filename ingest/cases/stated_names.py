@@ -34,7 +34,7 @@ _IN_NAMESPACE: Final = re.compile(
     r"(?<![\w./-])(?P<name>[a-z0-9][a-z0-9.-]*-[a-z0-9.-]*[a-z0-9]) pod in "
     r"(?P<namespace>[a-z0-9][a-z0-9-]{0,62}) namespace\b"
 )
-_QUEUED: Final = re.compile(
+QUEUED: Final = re.compile(
     r"(?P<namespace>[a-z0-9][a-z0-9-]{0,62})/(?P<name>[a-z0-9][a-z0-9.-]*) is queued and waiting for allocation"
 )
 """Words of YuniKorn about a pod."""
@@ -75,7 +75,7 @@ def _iterate_names(line: str, scope: str) -> Iterator[tuple[str, str]]:
         yield waiting
     elif not PROMPT.match(line):
         matches = [match for pattern in _NAMING for match in pattern.finditer(line)]
-        for pattern in (_QUALIFIED, _DEPLOYED, _IN_NAMESPACE, _QUEUED):
+        for pattern in (_QUALIFIED, _DEPLOYED, _IN_NAMESPACE, QUEUED):
             yield from ((match["namespace"] or "", match["name"]) for match in pattern.finditer(line))
         namespace = _find_namespace(line)
         yield from ((namespace, match["name"]) for match in matches if not _COMPONENT.search(match["name"]))
