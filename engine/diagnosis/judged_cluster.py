@@ -71,10 +71,12 @@ class JudgedCluster:
         numbers: Mapping[str, int] | None = None,
         reasons: Refusals | None = None,
         details: Mapping[str, str] | None = None,
+        names_one: bool = False,
     ) -> FoundObstacle:
         """Build the obstacle of some nodes, counted out of all.
 
-        reasons: refusals, whose words are the nodes' evidence. details: more words by node.
+        reasons: refusals, whose words are the nodes' evidence. details: more words by node. names_one: the words name
+        one of the nodes, which is not named again where it is the only one.
         """
         names = sorted(nodes)
         total = self.judgement.total
@@ -91,7 +93,8 @@ class JudgedCluster:
         ]
         amounts = {"nodes": len(names), "of_nodes": total, **(numbers or {})}
         # Names say nothing where every node is meant.
-        named = ["nodes", *clauses] if len(names) < total else list(clauses)
+        is_listed = len(names) < total and not (names_one and len(names) == 1)
+        named = ["nodes", *clauses] if is_listed else list(clauses)
         return FoundObstacle(code, {**counted, **words}, amounts, names, len(names), evidence, named)
 
 

@@ -102,9 +102,10 @@ def _describe_amounts(cluster: JudgedCluster, resource: str, nodes: Sequence[str
     code = "TooManyPods" if resource == PODS else "InsufficientResource"
     clauses = ["amounts"] if resource != PODS else []
     details = {name: f"{format_amount(resource, max(amount, 0))} free" for name, amount in free.items()}
-    obstacle = cluster.build_obstacle(code, nodes, words, clauses=clauses, reasons=refusals, details=details)
-    # The amounts name the node that has the most free, which may be the only one.
-    return obstacle._replace(clauses=clauses) if clauses and len(free) == 1 else obstacle
+    # The amounts name the node that has the most free.
+    return cluster.build_obstacle(
+        code, nodes, words, clauses=clauses, reasons=refusals, details=details, names_one=bool(clauses)
+    )
 
 
 def _get_request(cluster: JudgedCluster, resource: str) -> int:
@@ -191,8 +192,7 @@ def _describe_unhealthy(
     }
     numbers = {"asked": obstacle.requested, "capacity": first.capacity, "allocatable": first.allocatable}
     names = [node.node for node in obstacle.nodes]
-    built = cluster.build_obstacle("ResourceUnhealthy", names, words, numbers=numbers, reasons=refusals)
-    return built if len(names) > 1 else built._replace(clauses=[])
+    return cluster.build_obstacle("ResourceUnhealthy", names, words, numbers=numbers, reasons=refusals, names_one=True)
 
 
 def _describe_use(

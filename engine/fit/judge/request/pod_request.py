@@ -170,7 +170,7 @@ def _find_mistake(quantities: "_Quantities", request: VendorRequest, vendor: Ven
         return f"{names.cores}: the cores are no whole number from {least} to 100"
     if request.asks:
         return ""
-    are_cores_usable = not quantities.names(names.cores) or 0 <= (-1 if cores is None else cores) <= _INT32_MAX
+    are_cores_usable = not quantities.names(names.cores) or (cores is not None and 0 <= cores <= _INT32_MAX)
     unusable = names.memory if are_cores_usable else names.cores
     return f"{unusable if quantities.names(unusable) else names.count}: the amount can't be used"
 
